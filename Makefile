@@ -1,0 +1,68 @@
+# Two commands do everything: `make demo` and `make test`. Each target makes the virtual
+# environment it needs; all that the machine must have is Python >= 3.11 and make.
+#
+#   make demo [PROMPT="..."] [ENGINE=toy]   a language model answers across two processes
+#   make test [ARGS="-k name"]              the whole test suite
+#   make check                              format, lint, types, architecture
+#   make cover                              the test suite, with branch coverage by module
+#   make interop                            the interop suite, and the table in docs/interop.md
+#   make bench [ARGS="..."]                 side by side with pyzmq and pyomq
+#   make clean                              remove the environments and caches
+
+.DELETE_ON_ERROR:
+.PHONY: help demo test check format cover interop bench clean
+
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 python3; do \
+	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& echo "$$python" && break; done)
+PIP = -m pip --disable-pip-version-check --quiet
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+# A stamp says that an environment is complete; a second call is then instant.
+.venv/ready: pyproject.toml
+	$(call make_venv,.venv)
+	.venv/bin/python $(PIP) install --editable '.[test,check]'
+	@touch $@
+
+.venv-bench/ready: pyproject.toml
+	$(call make_venv,.venv-bench)
+	.venv-bench/bin/python $(PIP) install --editable '.[bench]'
+	@touch $@
+
+define make_venv
+@test -n "$(PYTHON)" || { echo "zerohop needs Python 3.11 or newer; none was found (set PYTHON=...)" >&2; exit 1; }
+@test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
+endef
+
+test: .venv/ready
+	.venv/bin/python -X dev -bb -m pytest $(ARGS)
+
+check: .venv/ready
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/python -m pytest -q tests/test_architecture.py
+
+format: .venv/ready
+	.venv/bin/ruff format .
+	.venv/bin/ruff check --fix .
+
+cover: .venv/ready
+	.venv/bin/coverage erase
+	.venv/bin/coverage run -m pytest $(ARGS)
+	.venv/bin/coverage combine --quiet
+	.venv/bin/python scripts/coverage_floors.py
+
+interop: .venv/ready
+	.venv/bin/python -m pytest -q tests/interop
+	.venv/bin/python scripts/interop_table.py
+
+bench: .venv-bench/ready
+	.venv-bench/bin/python -m bench $(ARGS)
+
+clean:
+	rm -rf .venv .venv-demo .venv-bench .pytest_cache .mypy_cache .ruff_cache .hypothesis htmlcov
+	rm -f .coverage .coverage.*
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
