@@ -1,0 +1,187 @@
+"""What every socket pattern answers, and what it is told: the seam between patterns and core.
+
+A pattern knows peers and their pipes. It knows no bytes of the wire, no clock and no connection. It
+is told when peers come and go and when their pipes have news; it is asked to send and to receive.
+
+The life of a peer::
+
+    attach ──> connected ──> disconnected ──> connected ... ──> detach
+       │  (handshake done)    (link lost; only a peer we dialled keeps its pipes)
+       └ accepted peers: after their handshake, directly followed by connected;
+         dialled peers: at connect(), unless IMMEDIATE (then like accepted ones);
+         inproc peers: when both ends exist, directly followed by connected.
+
+After ``detach`` nothing may be pushed to ``peer.outbound`` any more, but what is left in
+``peer.inbound`` is still received (libzmq waits for the delimiter).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+if TYPE_CHECKING:
+    from zerohop.patterns.pipe import Message, Pipe
+
+
+class Peer:
+    """Who is at the other end, as a pattern sees it: two pipes and what the peer said of itself.
+
+    Attributes:
+        outbound: the pipe we write. inbound: the pipe we read.
+        routing_id: the ``Identity`` of its READY command (``b""`` when it sent none). ROUTER puts
+            here the id by which the application addresses the peer.
+        connect_routing_id: CONNECT_ROUTING_ID in force when this peer was dialled, or ``b""``.
+        socket_type: its ``Socket-Type`` ("PULL"), or ``""`` before the handshake.
+        connected: the handshake is done and the link is up.
+        dropped: messages that were meant for it and were thrown away, by reason.
+        owner: the core this peer belongs to; patterns leave it alone.
+        link: the core's business (the connection, or the other socket's peer); patterns leave it.
+    """
+
+    __slots__ = (
+        "connect_routing_id", "connected", "dropped", "inbound", "link", "outbound", "owner",
+        "routing_id", "socket_type",
+    )  # fmt: skip
+
+    def __init__(self, outbound: Pipe, inbound: Pipe) -> None:
+        self.outbound = outbound
+        self.inbound = inbound
+        self.routing_id = b""
+        self.connect_routing_id = b""
+        self.socket_type = ""
+        self.connected = False
+        self.dropped: Counter[str] = Counter()
+        self.owner: Any = None
+        self.link: Any = None
+
+
+@dataclass(slots=True)
+class PatternOptions:
+    """The options that patterns obey, live: the core changes them when the application does.
+
+    Names and defaults are libzmq's (``zmq_setsockopt(3)``).
+    """
+
+    routing_id: bytes = b""
+    router_mandatory: bool = False
+    router_handover: bool = False
+    probe_router: bool = False
+    req_relaxed: bool = False
+    req_correlate: bool = False
+    xpub_verbose: bool = False
+    xpub_verboser: bool = False
+    xpub_manual: bool = False
+    xpub_manual_last_value: bool = False
+    xpub_nodrop: bool = False
+    xpub_welcome_msg: bytes = b""
+    only_first_subscribe: bool = False
+    xsub_verbose_unsubscribe: bool = False
+    invert_matching: bool = False
+    stream_notify: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """A SUB or XSUB wants (or no longer wants) messages that start with ``topic``."""
+
+    topic: bytes
+    subscribe: bool
+
+
+class Pattern(Protocol):
+    """One socket's semantics. Single-threaded: the driver holds the lock.
+
+    Attributes:
+        accepts: names of the socket types that may be at the other end (``{"PULL"}``).
+        can_send, can_receive: whether the type has this direction at all; the core answers
+            ENOTSUP without asking the pattern where it has not.
+        send_lane: the pipe to which ``send(message)`` would push every message unchanged, now
+            and until the pattern is next told something; else None. Drivers append straight to it
+            while it is not full. Exactly one attached peer, and a type that neither looks into
+            messages nor changes them.
+        receive_lane: likewise the pipe from which ``receive()`` would take every message.
+        announcements: what a SUB or XSUB has to tell every connected peer; the core takes and
+            clears it after each call.
+        refused: peers that the pattern does not want (PAIR's second, a duplicate identity) with
+            the reason; the core closes their links and clears the list.
+        dropped: messages thrown away that belong to no peer ("no peer", "unknown routing id", ...).
+    """
+
+    accepts: ClassVar[frozenset[str]]
+    can_send: ClassVar[bool]
+    can_receive: ClassVar[bool]
+    options: PatternOptions
+    send_lane: Pipe | None
+    receive_lane: Pipe | None
+    announcements: list[Announcement]
+    refused: list[tuple[Peer, str]]
+    dropped: Counter[str]
+
+    def attach(self, peer: Peer) -> None:
+        """Take a new peer; ``peer.outbound`` may be written from now on."""
+
+    def connected(self, peer: Peer) -> None:
+        """The handshake is done: identity and type are known. Again after each reconnect."""
+
+    def disconnected(self, peer: Peer) -> None:
+        """The link is lost, the pipes stay: a dialled peer that will come back."""
+
+    def detach(self, peer: Peer) -> None:
+        """The peer is gone for good; its inbound pipe may still hold messages."""
+
+    def deliver(self, peer: Peer, messages: list[Message]) -> None:
+        """Messages of a network peer, in order; put into ``peer.inbound`` what is to be received."""
+
+    def readable(self, peer: Peer) -> None:
+        """An inproc peer's inbound pipe, on which the pattern slept, has messages."""
+
+    def writable(self, peer: Peer) -> None:
+        """The peer's outbound pipe, which was full, has room again."""
+
+    def subscription(self, peer: Peer, topic: bytes, subscribe: bool) -> None:
+        """The peer sent SUBSCRIBE or CANCEL (as a command); types that do not publish ignore it."""
+
+    def send(self, message: Message) -> None:
+        """Route one message, all or nothing.
+
+        Raises:
+            Again: mute: no peer, or all full. Nothing was sent.
+            ZMQError: EHOSTUNREACH, EFSM, EINVAL as libzmq for the type.
+        """
+
+    def check_send(self, first_part: bytes | memoryview) -> None:
+        """Raise what ``send`` of a message with this first part would raise now, send nothing.
+
+        The core asks when the application begins a message with SNDMORE.
+        """
+
+    def receive(self) -> Message:
+        """The next message for the application.
+
+        Raises:
+            Again: none is there.
+            ZMQError: EFSM.
+        """
+
+    def can_send_now(self) -> bool:
+        """Whether ``send`` would not raise Again (POLLOUT)."""
+
+    def can_receive_now(self) -> bool:
+        """Whether ``receive`` would not raise Again (POLLIN)."""
+
+    def subscribe(self, topic: bytes) -> None:
+        """ZMQ_SUBSCRIBE: SUB adds it; XPUB in manual mode applies it to the last requester."""
+
+    def unsubscribe(self, topic: bytes) -> None:
+        """ZMQ_UNSUBSCRIBE: the reverse. SUB: EINVAL is not raised for an unknown topic."""
+
+    def topics(self) -> list[bytes]:
+        """What to subscribe to at a peer that has just connected; empty for other types."""
+
+    def topics_count(self) -> int:
+        """ZMQ_TOPICS_COUNT: distinct topics known here."""
+
+    def subscribers(self, topic: bytes) -> int:
+        """How many connected peers would get a message that starts with ``topic``."""

@@ -1,0 +1,53 @@
+"""What a security mechanism has to fill: the handshake, and the form of traffic frames."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from zerohop.wire.frames import Buffer, Message
+
+
+class Mechanism(Protocol):
+    """One side of one handshake (RFC 37, "Security mechanisms"). Pure: keys and nonces are given.
+
+    Attributes:
+        name: at most 20 octets of ``A-Z 0-9 - _ . +``, as in the greeting ("NULL", "PLAIN").
+        as_server: what our greeting says; never validated at the peer's.
+        complete: both sides have what they need; traffic may flow.
+        peer_properties: the peer's metadata once known.
+        outgoing: command bodies (name and data, no frame header) to be sent, in order; the
+            connection takes and clears it after each call.
+        plain: traffic is ordinary frames. False: each frame is wrapped by encode and unwrapped by
+            decode (CURVE's MESSAGE command).
+    """
+
+    name: str
+    as_server: bool
+    complete: bool
+    peer_properties: Mapping[str, bytes]
+    outgoing: list[bytes]
+    plain: bool
+
+    def start(self) -> None:
+        """Greetings are exchanged; queue the first command if it is ours to send."""
+
+    def receive_command(self, name: bytes, data: bytes) -> None:
+        """Take a handshake command of the peer.
+
+        Raises:
+            ProtocolError: not expected now, malformed, or refused. ``outgoing`` may hold an ERROR
+                to be sent before closing.
+        """
+
+    def encode(self, message: Message) -> list[Buffer]:
+        """Wrap a message for the wire; called only where ``plain`` is False."""
+
+    def decode(self, body: bytes) -> tuple[int, bytes]:
+        """Unwrap the body of a traffic command: ``(flags, frame body)``; only where not ``plain``.
+
+        Raises:
+            ProtocolError: forged, replayed or malformed.
+        """
