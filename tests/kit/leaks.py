@@ -1,0 +1,47 @@
+"""What a test may not leave behind: threads, file descriptors, files of ipc endpoints."""
+
+import gc
+import os
+import threading
+import time
+from pathlib import Path
+
+_SECONDS = 3.0  # closing happens on other threads; this is how long they may take
+
+
+def _descriptors() -> dict[int, str]:
+    found = {}
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            found[int(name)] = os.readlink(f"/proc/self/fd/{name}")
+        except OSError:  # the descriptor of the listing itself
+            continue
+    return found
+
+
+class Belongings:
+    """Threads, descriptors and files at one moment, to compare with a later one."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._threads = set(threading.enumerate())
+        self._descriptors = _descriptors()
+
+    def _left_behind(self) -> list[str]:
+        threads = [repr(t) for t in threading.enumerate() if t not in self._threads]
+        descriptors = [
+            f"fd {fd}: {target}"
+            for fd, target in _descriptors().items()
+            if self._descriptors.get(fd) != target
+        ]
+        return [*threads, *descriptors, *map(str, self._directory.iterdir())]
+
+    def left_behind(self) -> list[str]:
+        """Return what has come since and does not go away; waits a little for what is closing."""
+        deadline = time.monotonic() + _SECONDS
+        while left := self._left_behind():
+            if time.monotonic() > deadline:
+                break
+            gc.collect()  # a cycle that holds a socket is not a leak, only late
+            time.sleep(0.005)
+        return left
