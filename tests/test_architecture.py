@@ -1,0 +1,129 @@
+"""Who may import whom. Change a line here only with a line in docs/explanation/design.md."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parent.parent
+SOURCE = REPOSITORY / "src" / "zerohop"
+
+FOUNDATION = {"constants", "errors"}
+PATTERNS = FOUNDATION | {"patterns"}
+CORE = PATTERNS | {"wire", "mechanisms", "core"}
+API = CORE | {"io", "api"}
+# What the public names come from; these two name whom an outer layer may ask for.
+PUBLIC = {"zerohop", "asyncio"}
+
+MAY_IMPORT = {  # layer: the layers it may use, besides itself
+    "_version": set(),
+    "constants": set(),
+    "errors": {"constants"},
+    "wire": FOUNDATION,
+    "mechanisms": FOUNDATION | {"wire"},
+    "patterns": FOUNDATION,
+    "core": CORE,
+    "io": CORE,
+    "api": API,
+    "asyncio": API,
+    "sync": API,
+    "devices": PUBLIC,
+    "auth": PUBLIC,
+    "compat": PUBLIC | {"devices", "auth"},
+    "serving": PUBLIC | {"devices", "auth"},
+    "cli": PUBLIC | {"devices", "auth", "serving"},
+}
+PURE = {"constants", "errors", "wire", "mechanisms", "patterns", "core"}
+IMPURE_MODULES = {
+    *("asyncio", "socket", "selectors", "select", "ssl", "threading", "subprocess"),
+    *("time", "datetime", "random", "secrets", "uuid", "logging", "os"),
+}
+MAY_ALSO_USE = {"errors": {"os"}}  # os.strerror: a table of texts, no system call
+PURE_TESTS = ["core", "mechanisms", "model", "patterns", "wire"]
+
+FRONT_DOOR = SOURCE / "__init__.py"
+FILES = sorted(set(SOURCE.rglob("*.py")) - {FRONT_DOOR})
+
+
+def layer_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imports(tree: ast.AST) -> list[ast.Import | ast.ImportFrom]:
+    return [n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom)]
+
+
+def modules(tree: ast.AST) -> set[str]:
+    """The full name of each module that is imported, `from package import module` included."""
+    names = set()
+    for node in imports(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif node.module == SOURCE.name:
+            names |= {f"{SOURCE.name}.{alias.name}" for alias in node.names}
+        else:
+            names.add(node.module)
+    return names
+
+
+def layers_used(path: Path) -> set[str]:
+    """The layers of zerohop that a file imports, for types or at run time.
+
+    A bare `import zerohop`, or a public name out of it, counts as the layer "zerohop".
+    """
+    parts = [name.split(".") for name in modules(ast.parse(path.read_text()))]
+    used = {name[1] if len(name) > 1 else name[0] for name in parts if name[0] == SOURCE.name}
+    return {name if name in MAY_IMPORT else SOURCE.name for name in used}
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(SOURCE))
+
+
+@pytest.mark.parametrize("path", FILES, ids=named)
+def test_every_file_belongs_to_a_layer(path):
+    assert layer_of(path) in MAY_IMPORT
+
+
+@pytest.mark.parametrize("path", FILES, ids=named)
+def test_imports_point_downwards(path):
+    assert layers_used(path) - {layer_of(path)} <= MAY_IMPORT[layer_of(path)]
+
+
+@pytest.mark.parametrize("path", [FRONT_DOOR, *FILES], ids=named)
+def test_imports_are_written_in_full(path):
+    assert not [n.lineno for n in imports(ast.parse(path.read_text())) if getattr(n, "level", 0)]
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if layer_of(p) in PURE], ids=named)
+def test_the_pure_layers_do_not_touch_the_world(path):
+    """No socket, clock, thread, randomness, log, or operating system."""
+    used = {name.split(".")[0] for name in modules(ast.parse(path.read_text()))}
+    assert used & IMPURE_MODULES <= MAY_ALSO_USE.get(layer_of(path), set())
+
+
+def test_the_front_door_stays_closed_to_asyncio():
+    """`import zerohop` is the blocking API: it must not pay for the asyncio one."""
+    assert layers_used(FRONT_DOOR) <= set(MAY_IMPORT) - {"asyncio", "serving", "cli", "compat"}
+
+
+def test_the_layers_have_no_cycle():
+    order = list(MAY_IMPORT)
+    upward = {
+        (layer, used)
+        for layer, may_use in MAY_IMPORT.items()
+        for used in may_use & MAY_IMPORT.keys()
+        if order.index(used) > order.index(layer)
+    }
+    assert upward == set()
+
+
+@pytest.mark.parametrize("layer", PURE_TESTS)
+def test_pure_tests_never_sleep(layer):
+    asleep = [
+        f"{path.relative_to(REPOSITORY)}:{number}"
+        for path in sorted((REPOSITORY / "tests" / layer).rglob("*.py"))
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if "sleep(" in line
+    ]
+    assert asleep == []
