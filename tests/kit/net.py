@@ -169,7 +169,8 @@ class Watch:
         self._monitor: Any = None
 
     def __enter__(self) -> "Watch":
-        self._monitor = self._net.adopt(self._watched.get_monitor_socket(self._events))
+        address = f"inproc://watch-{next(_names)}"  # libzmq gives up the last one's name late
+        self._monitor = self._net.adopt(self._watched.get_monitor_socket(self._events, address))
         self._monitor.rcvtimeo = PATIENCE_MS
         return self
 

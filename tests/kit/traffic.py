@@ -1,0 +1,39 @@
+"""Filling and emptying sockets: what a test of queues does again and again."""
+
+from typing import Any
+
+
+async def fill(zmq: Any, sender: Any, most: int, *rest: bytes, settle_ms: int = 0) -> int:
+    """Send the messages b"0", b"1", ... until one is refused or ``most`` are sent; return how many.
+
+    Args:
+        zmq: The library under test.
+        sender: The socket to fill.
+        most: Stop here: the queue is taken for unlimited.
+        rest: More frames for every message.
+        settle_ms: How long to wait, at a refusal, for the network to take some more.
+    """
+    for n in range(most):
+        message = [b"%d" % n, *rest]
+        try:
+            await sender.send_multipart(message, zmq.DONTWAIT)
+        except zmq.Again:
+            if not settle_ms or not await sender.poll(settle_ms, zmq.POLLOUT):
+                return n
+            await sender.send_multipart(message, zmq.DONTWAIT)
+    return most
+
+
+async def drain(zmq: Any, receiver: Any) -> list[bytes]:
+    """Receive what is there; return the first frame of each message."""
+    got: list[bytes] = []
+    while True:
+        try:
+            got.append((await receiver.recv_multipart(zmq.DONTWAIT))[0])
+        except zmq.Again:
+            return got
+
+
+async def receive_numbers(receiver: Any, count: int) -> list[int]:
+    """Receive ``count`` messages; return the number in the first frame of each."""
+    return [int((await receiver.recv_multipart())[0]) for _ in range(count)]
