@@ -1,0 +1,60 @@
+"""What a newcomer meets first: short, whole, and pointing at things that exist."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import zerohop
+
+REPOSITORY = Path(__file__).parent.parent.parent
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+PAGES = sorted([REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")])
+LINK = re.compile(r"\]\((?!https?:)(?P<path>[^)#\s]+)(?:#[^)]*)?\)")
+TEST_NAME = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
+
+
+def test_the_readme_fits_on_150_lines_and_shows_the_two_commands():
+    text = (REPOSITORY / "README.md").read_text()
+    assert len(text.splitlines()) <= 150
+    assert "make demo" in text
+    assert "make test" in text
+
+
+def test_the_sockets_need_nothing_but_python():
+    assert PROJECT["project"]["dependencies"] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(REPOSITORY)))
+def test_links_lead_somewhere(page):
+    dead = [
+        link["path"]
+        for link in LINK.finditer(page.read_text())
+        if not (page.parent / link["path"]).exists()
+    ]
+    assert dead == []
+
+
+def test_every_dependency_has_its_reason():
+    reasons = (REPOSITORY / "docs" / "explanation" / "dependencies.md").read_text().lower()
+    extras = PROJECT["project"]["optional-dependencies"].values()
+    names = {re.split(r"[\[<>=;! ]", wanted)[0] for extra in extras for wanted in extra}
+    assert {name for name in names - {"zerohop"} if f"`{name.lower()}`" not in reasons} == set()
+
+
+def test_the_version_stands_in_one_place():
+    assert PROJECT["project"]["dynamic"] == ["version"]
+    assert zerohop.__version__ == zerohop._version.__version__
+
+
+def test_every_difference_on_purpose_names_a_test_that_exists():
+    page = (REPOSITORY / "docs" / "compatibility.md").read_text()
+    named = TEST_NAME.findall(page)
+    missing = [
+        f"{path}::{name}"
+        for path, name in named
+        if not (REPOSITORY / path).exists() or f"def {name}(" not in (REPOSITORY / path).read_text()
+    ]
+    assert named
+    assert missing == []
