@@ -1,0 +1,122 @@
+"""From a pipe to octets: what a link writes next, and what goes back when it breaks.
+
+Encode late, in batches: a flush takes messages from the pipe until about 64 KiB are encoded. The
+messages stay with the link until the kernel has their last octet; those that were not wholly written
+when the connection breaks go back to the head of the pipe and travel on the next connection. (A peer
+throws away a message that arrived in part, so nothing comes twice.)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from zerohop.core.link import Link
+    from zerohop.patterns.pipe import Message, Pipe
+    from zerohop.wire.frames import Buffer
+
+FLUSH_SIZE = 64 * 1024  # octets: one write; larger ones fall out of the cache (bench/)
+_MIN_BATCH, _MAX_BATCH = 1, 1024
+
+
+class BatchEncoder:
+    """Encodes batches for the links of one socket, the same batch only once.
+
+    PUB hands the same message objects to many pipes, and pipes that are flushed together hold
+    the same runs of them: the octets of the last batch are kept and used again when the next batch
+    consists of the very same objects (comparing lists compares identities first).
+    """
+
+    def __init__(self) -> None:
+        self._messages: list[Message] = []
+        self._buffers: list[Buffer] = []
+
+    def encode(self, link: Link, messages: list[Message], *, share: bool) -> list[Buffer]:
+        """The wire form of ``messages`` for a link; ``share`` where other links may send them too."""
+        if not share:
+            return link.connection.encode(messages)
+        if len(messages) != len(self._messages) or any(
+            new is not old for new, old in zip(messages, self._messages, strict=True)
+        ):
+            self._buffers = link.connection.encode(messages)
+            self._messages = messages
+        return self._buffers[:]
+
+
+def fill(link: Link, pipe: Pipe | None, encoder: BatchEncoder, *, share: bool) -> list[Buffer]:
+    """What the link has to write now: the rest of the last batch, or the next one.
+
+    Args:
+        link: the connection.
+        pipe: its outbound pipe, or None while no messages may flow.
+        encoder: the socket's.
+        share: whether other links are likely to send the same messages (PUB).
+
+    Returns:
+        ``link.buffers``; empty when there is nothing to write. Say with :func:`written` what was.
+    """
+    buffers = link.buffers
+    if buffers:
+        return buffers
+    control = link.connection.data_to_send()
+    link.written = 0
+    link.control_size = len(control)
+    if control:
+        buffers.append(control)
+    if pipe is None:
+        return buffers
+    queue = pipe.messages
+    waiting = len(queue)
+    if not waiting:
+        return buffers
+    count = min(waiting, link.batch)
+    take = queue.popleft
+    batch = [take() for _ in range(count)]
+    if pipe.full:
+        pipe.drained()
+    encoded = encoder.encode(link, batch, share=share)
+    size = sum(map(len, encoded))
+    if size < FLUSH_SIZE // 2 and count == link.batch:
+        link.batch = min(count * 2, _MAX_BATCH)
+    elif size > 2 * FLUSH_SIZE:
+        link.batch = max(count // 2, _MIN_BATCH)
+    link.sending = batch
+    buffers.extend(encoded)
+    return buffers
+
+
+def written(link: Link, size: int) -> None:
+    """The kernel took ``size`` octets of ``link.buffers``."""
+    link.written += size
+    link.octets_out += size
+    buffers = link.buffers
+    taken = 0
+    for buffer in buffers:
+        if len(buffer) > size:
+            break
+        size -= len(buffer)
+        taken += 1
+    if taken == len(buffers):
+        buffers.clear()
+        link.messages_out += len(link.sending)
+        # Dropped here and not sooner: a tracked message is done when its last octet is out.
+        link.sending = []
+        return
+    del buffers[:taken]
+    if size:
+        # A view: the rest of a large body must not be copied for each partial write.
+        buffers[0] = memoryview(buffers[0])[size:]
+
+
+def take_back(link: Link) -> list[Message]:
+    """The messages of the batch in flight that were not wholly written, oldest first; forgets them."""
+    batch, link.sending = link.sending, []
+    link.buffers.clear()
+    left = link.written - link.control_size
+    for index, message in enumerate(batch):
+        left -= link.connection.encoded_size(message)
+        if left < 0:
+            link.messages_out += index
+            return batch[index:]
+    link.messages_out += len(batch)
+    return []

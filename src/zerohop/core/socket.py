@@ -1,0 +1,442 @@
+"""A whole socket without I/O: what the application asks, the pattern decides and the links carry.
+
+Two pure machines meet here and nowhere else: ``wire`` (octets, one peer) and ``patterns`` (peers, no
+octets). The core answers when asked; what the driver must do next stands in lists that it takes after
+every call, when it has called :meth:`SocketCore.settle`::
+
+    links.to_dial    Dialer   open a connection to its endpoint, then links.open or dial_failed
+    links.to_flush   Peer     its outbound pipe has messages: write links.output(peer.link)
+    links.to_resume  Peer     its inbound pipe has room again: read from peer.link again
+    links.to_close   Link     write what is left of links.output, close, then links.lost
+    links.stale      bool     links.next_deadline() may have moved
+    context          notes for other sockets at the end of inproc pipes (ContextCore.hand_over)
+
+Single-threaded: the driver holds the Context's lock. ``now`` is seconds on a monotonic clock.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from zerohop.constants import Errno, PollEvent, SocketOption, SocketType
+from zerohop.core.endpoint import InprocEndpoint
+from zerohop.core.link import Dialer, Link, Listener
+from zerohop.core.links import Links
+from zerohop.errors import (
+    ContextTerminated,
+    EndpointError,
+    HandshakeError,
+    UsageError,
+    ZMQError,
+)
+from zerohop.patterns import make_pattern
+from zerohop.patterns.pattern import Peer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from zerohop.core.context import ContextCore
+    from zerohop.core.endpoint import Endpoint
+    from zerohop.core.options import SocketOptions
+    from zerohop.patterns.pipe import Message, Part, Pipe
+
+_ONE_LINK_AN_ENDPOINT = frozenset(
+    {SocketType.DEALER, SocketType.SUB, SocketType.PUB, SocketType.REQ}
+)
+
+
+class SocketCore:
+    """One socket's state.
+
+    Args:
+        socket_type: one of libzmq's twelve stable types.
+        options: as set so far; owned by this core from now on.
+        context: shared with the other sockets of the Context.
+        seed: random start of ROUTER ids and REQ correlation ids.
+        jitter: a random number in [0, 1) at each call.
+
+    Attributes:
+        pattern, links, options: the parts.
+        send_lane, receive_lane: pipes that the driver may use directly (see ``Pattern.send_lane``);
+            None also in the middle of a message sent or received part by part.
+        last_endpoint: ZMQ_LAST_ENDPOINT.
+        receiving_more: ZMQ_RCVMORE.
+        driver: whoever drives this core; put here by it, so that other sockets can wake it.
+        closed: close() was called; every operation answers ENOTSOCK.
+    """
+
+    def __init__(
+        self,
+        socket_type: SocketType,
+        options: SocketOptions,
+        context: ContextCore,
+        *,
+        seed: int,
+        jitter: Callable[[], float],
+    ) -> None:
+        self.type = socket_type
+        self.type_name = socket_type.name
+        self.options = options
+        self.context = context
+        self.pattern = make_pattern(socket_type, options, seed=seed)
+        self.links = Links(socket_type, self.pattern, options, jitter, self)
+        self.send_lane: Pipe | None = None
+        self.receive_lane: Pipe | None = None
+        self.last_endpoint = ""
+        self.driver: object = None
+        self.closed = False
+        self.inproc_names: list[str] = []
+        self.inproc_peers: dict[str, list[Peer]] = {}
+        self._parts_out: list[Part] = []
+        self._parts_in: deque[Part] = deque()
+        self._returned: deque[Message] = deque()
+        context.sockets.add(self)
+
+    # Messages
+
+    def check_open(self) -> None:
+        """Raise ENOTSOCK after close(), ETERM once the Context is being terminated."""
+        if self.closed:
+            raise ZMQError(Errno.ENOTSOCK)
+        if self.context.terminated:
+            raise ContextTerminated
+
+    def send(self, message: Message) -> None:
+        """Send a whole message, after the parts that :meth:`send_part` has kept, if any.
+
+        Raises:
+            Again: mute; nothing was sent.
+            ZMQError: ENOTSUP, ENOTSOCK, ETERM, or what the pattern raises.
+        """
+        self.check_open()
+        if not self.pattern.can_send:
+            raise UsageError(
+                Errno.ENOTSUP, hint=f"{self.type_name} sockets only receive; they cannot send"
+            )
+        if self._parts_out:
+            more = message if isinstance(message, list) else [message]
+            self.pattern.send([*self._parts_out, *more])
+            self._parts_out.clear()
+        else:
+            self.pattern.send(message)
+
+    def send_part(self, part: Part) -> None:
+        """Keep a part of a message to be completed by :meth:`send`: all or nothing.
+
+        Raises:
+            Again: the whole message could not be sent now (asked at its first part).
+            ZMQError: as :meth:`send`.
+        """
+        self.check_open()
+        if not self.pattern.can_send:
+            self.send(part)
+        if not self._parts_out:
+            self.pattern.check_send(part)
+        self._parts_out.append(part)
+        self.send_lane = None
+
+    def receive(self) -> Message:
+        """The next message, or what is left of the one that :meth:`receive_part` has begun.
+
+        Raises:
+            Again: there is none.
+            ZMQError: ENOTSUP, ENOTSOCK, ETERM, EFSM.
+        """
+        self.check_open()
+        if self._parts_in:
+            parts = list(self._parts_in)
+            self._parts_in.clear()
+            return parts if len(parts) > 1 else parts[0]
+        if self._returned:
+            return self._returned.popleft()
+        if not self.pattern.can_receive:
+            raise UsageError(
+                Errno.ENOTSUP, hint=f"{self.type_name} sockets only send; they cannot receive"
+            )
+        return self.pattern.receive()
+
+    def receive_part(self) -> Part:
+        """The next part; ``receiving_more`` then says whether its message has more."""
+        if self._parts_in:
+            self.check_open()
+            return self._parts_in.popleft()
+        message = self.receive()
+        if isinstance(message, list):
+            self._parts_in.extend(message)
+            self.receive_lane = None
+            return self._parts_in.popleft()
+        return message
+
+    @property
+    def receiving_more(self) -> bool:
+        """ZMQ_RCVMORE: the part received last was not its message's last."""
+        return bool(self._parts_in)
+
+    def events(self) -> PollEvent:
+        """ZMQ_EVENTS: what would not block now.
+
+        Raises:
+            ContextTerminated: the Context is being terminated.
+        """
+        self.check_open()
+        ready = 0
+        pattern = self.pattern
+        if self._parts_in or self._returned or (pattern.can_receive and pattern.can_receive_now()):
+            ready |= PollEvent.POLLIN
+        if pattern.can_send and (self._parts_out or pattern.can_send_now()):
+            ready |= PollEvent.POLLOUT
+        return PollEvent(ready)
+
+    def put_back(self, message: Message) -> None:
+        """Return a message that was taken and not used; it is the next one to be received."""
+        self._returned.appendleft(message)
+        self.receive_lane = None
+
+    # Options
+
+    def set_option(self, option: int, value: int | bytes) -> None:
+        """``zmq_setsockopt``. Subscriptions are carried out; the rest is kept in ``options``.
+
+        Raises:
+            ZMQError: EINVAL, unknown or not for this type or not that value; ENOTSOCK.
+            TypeError: the wrong type of value.
+        """
+        if self.closed:
+            raise ZMQError(Errno.ENOTSOCK)
+        subscription = self.options.set(option, value, self.type)
+        if subscription is not None:
+            if subscription.subscribe:
+                self.pattern.subscribe(subscription.topic)
+            else:
+                self.pattern.unsubscribe(subscription.topic)
+        elif option in (SocketOption.SNDHWM, SocketOption.RCVHWM):
+            self._apply_hwm()
+
+    def _apply_hwm(self) -> None:
+        for peer in self.links.peers:
+            if not isinstance(peer.link, Peer):  # an inproc pipe has the sum, fixed when joined
+                peer.outbound.set_hwm(self.options.sndhwm)
+                peer.inbound.set_hwm(self.options.rcvhwm)
+
+    def get_option(self, option: int) -> int | bytes:
+        """``zmq_getsockopt``; FD is the driver's to answer.
+
+        Raises:
+            ZMQError: EINVAL, unknown or write-only; ENOTSOCK; ETERM for EVENTS.
+        """
+        if self.closed:
+            raise ZMQError(Errno.ENOTSOCK)
+        match option:
+            case SocketOption.EVENTS:
+                return int(self.events())
+            case SocketOption.RCVMORE:
+                return int(self.receiving_more)
+            case SocketOption.TYPE:
+                return int(self.type)
+            case SocketOption.LAST_ENDPOINT:
+                return self.last_endpoint.encode()
+            case SocketOption.TOPICS_COUNT:
+                self.options.get(option, self.type)  # raises for types that have no topics
+                return self.pattern.topics_count()
+            case _:
+                return self.options.get(option, self.type)
+
+    # Endpoints
+
+    def listen(self, endpoint: str) -> Listener:
+        """The driver has bound a tcp or ipc listener; ``endpoint`` is what it resolved to."""
+        listener = Listener(endpoint)
+        self.links.listeners.append(listener)
+        self.last_endpoint = endpoint
+        return listener
+
+    def connect(self, endpoint: Endpoint, address: str) -> Dialer | None:
+        """Begin to dial a tcp or ipc endpoint; None where libzmq makes no second connection.
+
+        DEALER, SUB, PUB and REQ keep one connection an endpoint.
+        """
+        self.last_endpoint = address
+        if self.type in _ONE_LINK_AN_ENDPOINT and any(
+            dialer.address == address and not dialer.leaving for dialer in self.links.dialers
+        ):
+            return None
+        return self.links.dial(endpoint, address)
+
+    def bind_inproc(self, endpoint: InprocEndpoint) -> None:
+        """Take an inproc name and join whoever waits for it.
+
+        Raises:
+            EndpointError: EADDRINUSE.
+        """
+        waiting = self.context.bind(endpoint.name, self)
+        self.inproc_names.append(endpoint.name)
+        self.last_endpoint = str(endpoint)
+        for peer in waiting:
+            self._join(peer, self)
+
+    def connect_inproc(self, endpoint: InprocEndpoint) -> None:
+        """Join the socket bound to the name, or wait for one to be."""
+        peer = self.links.new_peer()
+        peer.connect_routing_id = self.options.connect_routing_id
+        self.options.connect_routing_id = b""
+        binder = self.context.binder(endpoint.name)
+        if binder is not None:
+            self._check_inproc_type(binder, endpoint)
+        self.last_endpoint = str(endpoint)
+        self.inproc_peers.setdefault(endpoint.name, []).append(peer)
+        self.links.attach(peer)
+        if binder is None:
+            self.context.wait_for_bind(endpoint.name, peer)
+        else:
+            self._join(peer, binder)
+
+    def _check_inproc_type(self, binder: SocketCore, endpoint: InprocEndpoint) -> None:
+        if self.type_name not in binder.pattern.accepts:
+            raise EndpointError(
+                Errno.EINVAL,
+                endpoint=str(endpoint),
+                hint=f"{endpoint} is bound by a {binder.type_name} socket, which does not talk to "
+                f"{self.type_name}",
+            )
+
+    def _join(self, peer: Peer, binder: SocketCore) -> None:
+        connector: SocketCore = peer.owner
+        if connector.type_name not in binder.pattern.accepts:
+            connector.links.reports.append(
+                f"inproc: {connector.type_name} connected to a {binder.type_name} socket, which "
+                "does not talk to it"
+            )
+            connector.drop_inproc(peer)
+            return
+        accepted = self.context.join(peer, binder)
+        binder.links.attach(accepted)
+        for core, other in ((connector, peer), (binder, accepted)):
+            other.connected = True
+            core.pattern.connected(other)
+        for core, other in ((connector, peer), (binder, accepted)):
+            for topic in core.pattern.topics():
+                other.link.owner.pattern.subscription(other.link, topic, subscribe=True)
+        self.context.changed += (connector, binder)
+
+    def drop_inproc(self, peer: Peer) -> None:
+        """End an inproc connection: both sides lose the peer, both may still read what was sent."""
+        other = peer.link
+        self.context.forget(peer)
+        peer.link = None
+        if other is None and len(peer.outbound):
+            peer.dropped["never bound"] += len(peer.outbound)
+            self.pattern.dropped["never bound"] += len(peer.outbound)
+        self.links.detach(peer)
+        for name, peers in list(self.inproc_peers.items()):
+            if peer in peers:
+                peers.remove(peer)
+                if not peers:
+                    del self.inproc_peers[name]
+        if isinstance(other, Peer):
+            owner: SocketCore = other.owner
+            other.link = None
+            for peers in owner.inproc_peers.values():
+                if other in peers:
+                    peers.remove(other)
+            owner.links.detach(other)
+            self.context.changed.append(owner)
+
+    def unbind_inproc(self, endpoint: InprocEndpoint) -> None:
+        """Give the name back; existing connections go on.
+
+        Raises:
+            ZMQError: ENOENT, this socket has not bound it.
+        """
+        if endpoint.name not in self.inproc_names:
+            raise ZMQError(Errno.ENOENT)
+        self.inproc_names.remove(endpoint.name)
+        self.context.unbind(endpoint.name)
+
+    def disconnect_inproc(self, endpoint: InprocEndpoint) -> None:
+        """End the connections made to the name.
+
+        Raises:
+            ZMQError: ENOENT, there is none.
+        """
+        peers = self.inproc_peers.get(endpoint.name)
+        if not peers:
+            raise ZMQError(Errno.ENOENT)
+        for peer in peers[:]:
+            self.drop_inproc(peer)
+
+    # What follows from a call
+
+    def settle(self, now: float) -> None:
+        """Draw the consequences of what was just done; call it before the driver's lists are read."""
+        links, pattern = self.links, self.pattern
+        while links.room or pattern.announcements or pattern.refused:
+            while links.room:
+                peer = links.room.pop()
+                if peer in links.peers:
+                    pattern.writable(peer)
+                elif peer.link is not None:
+                    links.to_flush.append(peer)
+            for announcement in _taken(pattern.announcements):
+                self._announce(announcement.topic, subscribe=announcement.subscribe)
+            for peer, reason in _taken(pattern.refused):
+                self._refuse(peer, reason, now)
+        if self._parts_out or self.closed:
+            self.send_lane = None
+        else:
+            self.send_lane = pattern.send_lane
+        if self._parts_in or self._returned or self.closed:
+            self.receive_lane = None
+        else:
+            self.receive_lane = pattern.receive_lane
+
+    def _announce(self, topic: bytes, *, subscribe: bool) -> None:
+        self.links.announce(topic, subscribe=subscribe)
+        for peer in self.links.peers:
+            other = peer.link
+            if isinstance(other, Peer):
+                owner: SocketCore = other.owner
+                owner.pattern.subscription(other, topic, subscribe=subscribe)
+                self.context.changed.append(owner)
+
+    def _refuse(self, peer: Peer, reason: str, now: float) -> None:
+        link = peer.link
+        if isinstance(link, Peer):
+            if reason:
+                self.links.reports.append(f"{self.type_name}: {reason}")
+            self.drop_inproc(peer)
+        elif isinstance(link, Link):
+            if reason:
+                self.links.fail(link, HandshakeError(reason, source=self.type_name), now)
+            else:
+                self.links.close_when_sent(link)
+
+    def close(self) -> None:
+        """No operation works from now on; queued messages go out while the driver lingers."""
+        if self.closed:
+            return
+        self.closed = True
+        self._parts_in.clear()
+        self._returned.clear()
+        self._parts_out.clear()
+        for name in self.inproc_names:
+            self.context.unbind(name)
+        self.inproc_names.clear()
+        for peer in list(self.links.peers):
+            if isinstance(peer.link, Peer) or self._waits_for_bind(peer):
+                self.drop_inproc(peer)
+        self.links.begin_close()
+        self.send_lane = self.receive_lane = None
+        self.context.sockets.discard(self)
+
+    def _waits_for_bind(self, peer: Peer) -> bool:
+        return any(peer in peers for peers in self.inproc_peers.values())
+
+
+def _taken(items: list) -> list:  # type: ignore[type-arg] # of whatever the list holds
+    """The items of a list that others fill, and the list emptied."""
+    if not items:
+        return items
+    taken = items[:]
+    items.clear()
+    return taken

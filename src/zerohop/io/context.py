@@ -1,0 +1,51 @@
+"""What the sockets of one Context share: the lock, and the way to one another."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from zerohop.core.context import ContextCore
+
+if TYPE_CHECKING:
+    from zerohop.io.driver import SocketDriver
+
+
+class ContextIO:
+    """One lock for every socket of a Context, blocking and asyncio alike.
+
+    One and not many: inproc pipes belong to two sockets at once, and under the GIL a finer lock would
+    let nobody run who could not run anyway. The fast lanes do without it.
+
+    Attributes:
+        core: the pure part.
+        drivers: of every socket that is not yet released, lingering ones too.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.core = ContextCore()
+        self.drivers: set[SocketDriver] = set()
+        self._handing_over = False
+
+    def hand_over(self, caller: SocketDriver) -> None:
+        """Bring the notes about shared pipes to their sockets and wake those; lock held.
+
+        A woken socket may cause new notes; the outermost call deals with them all.
+        """
+        if self._handing_over:
+            return
+        self._handing_over = True
+        try:
+            while True:
+                touched = self.core.hand_over()
+                if not touched:
+                    break
+                for core in touched:
+                    driver = core.driver
+                    if driver is not None and driver is not caller:
+                        driver.woken()  # type: ignore[attr-defined] # every driver is ours
+                    elif driver is caller:
+                        caller.core.settle(caller.now())
+        finally:
+            self._handing_over = False

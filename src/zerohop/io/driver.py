@@ -1,0 +1,438 @@
+"""All I/O of one socket: binds, dials, moves octets, keeps time, lingers.
+
+Every entry, whether the application's call or the loop's callback, ends in :meth:`SocketDriver.pump`, the
+one place where what the core decided becomes system calls.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from zerohop.constants import Errno, Event
+from zerohop.core.endpoint import InprocEndpoint, parse
+from zerohop.core.link import Link
+from zerohop.errors import ZMQError
+from zerohop.io.dialing import Dialing
+from zerohop.io.listening import Acceptor, open_listener
+from zerohop.io.stream import Stream
+
+if TYPE_CHECKING:
+    import socket
+    import threading
+    from collections.abc import Callable
+
+    from zerohop.core.link import Dialer, Listener
+    from zerohop.core.socket import SocketCore
+    from zerohop.io.context import ContextIO
+    from zerohop.io.loop import Handle, Loop
+    from zerohop.patterns.pattern import Peer
+
+_log = logging.getLogger("zerohop")
+
+
+class Front(Protocol):
+    """The Socket that the application holds; told when waiting may have come to an end."""
+
+    def activity(self) -> None:
+        """The core has changed: lanes, readiness, or its end. Called with the lock held."""
+
+
+class SocketDriver:
+    """Drives one SocketCore over one loop at a time.
+
+    Every method is called with ``lock`` held, the loop's callbacks take it themselves.
+
+    Args:
+        core: the socket without I/O.
+        context: the lock, and the way to the other sockets of the Context.
+
+    Attributes:
+        loop: where descriptors are watched; None until :meth:`attach` (an asyncio socket made outside
+            a running loop listens from bind() on, and accepts when its loop runs).
+        front: whom to tell; None once the application has closed the socket.
+        released: nothing is left: no descriptor, no timer.
+    """
+
+    def __init__(self, core: SocketCore, context: ContextIO) -> None:
+        self.core = core
+        self.context = context
+        self.lock: threading.RLock = context.lock
+        self.loop: Loop | None = None
+        self.front: Front | None = None
+        self.released = False
+        self.on_released: list[Callable[[], object]] = []
+        self._streams: dict[Link, Stream] = {}
+        self._acceptors: dict[Listener, Acceptor] = {}
+        self._dialings: dict[Dialer, Dialing] = {}
+        self._timer: Handle | None = None
+        self._timer_at = 0.0
+        self._later: Handle | None = None
+        self._linger_until: float | None = None
+        self._pumping = False
+        self._wakes = False
+        core.driver = self
+        context.drivers.add(self)
+
+    # The loop
+
+    @property
+    def loop_in_use(self) -> Loop:
+        """The loop; only asked for where one is attached."""
+        assert self.loop is not None
+        return self.loop
+
+    def now(self) -> float:
+        """Seconds on the loop's clock; before there is a loop, on the clock that loops use."""
+        return time.monotonic() if self.loop is None else self.loop.time()
+
+    def attach(self, loop: Loop) -> None:
+        """Drive over ``loop`` from now on; takes along what another loop was watching."""
+        if self.loop is loop:
+            return
+        self.detach()
+        self.loop = loop
+        for acceptor in self._acceptors.values():
+            acceptor.start()
+        for stream in self._streams.values():
+            stream.start()
+        for dialing in self._dialings.values():
+            dialing.start()
+        self.core.links.stale = True
+        self.pump()
+
+    def detach(self) -> None:
+        """Watch nothing any more; :meth:`attach` goes on. Nothing is lost."""
+        if self.loop is None:
+            return
+        for acceptor in self._acceptors.values():
+            acceptor.stop()
+        for stream in self._streams.values():
+            stream.detach()
+        for dialing in self._dialings.values():
+            dialing.stop()
+        for handle in (self._timer, self._later):
+            if handle is not None:
+                handle.cancel()
+        self._timer = self._later = None
+        self.loop = None
+
+    # What the application asks
+
+    def bind(self, address: str) -> str:
+        """Bind; return the resolved endpoint, which LAST_ENDPOINT now says.
+
+        Raises:
+            ZMQError: ENOTSOCK, ETERM; EndpointError for what is wrong with the address.
+            TypeError: the address is no string.
+        """
+        self.core.check_open()
+        endpoint = parse(address, for_bind=True)
+        if isinstance(endpoint, InprocEndpoint):
+            self.core.bind_inproc(endpoint)
+        else:
+            links = self.core.links
+            try:
+                sock, resolved, path = open_listener(endpoint, self.core.options)
+            except ZMQError as error:
+                links.record(Event.BIND_FAILED, error.errno or 0, address, reason=str(error))
+                raise
+            listener = self.core.listen(resolved)
+            acceptor = Acceptor(self, listener, sock, path)
+            self._acceptors[listener] = acceptor
+            links.record(Event.LISTENING, sock.fileno(), resolved)
+            if self.loop is not None:
+                acceptor.start()
+        self.pump()
+        return self.core.last_endpoint
+
+    def unbind(self, address: str) -> None:
+        """Stop listening; the port is free when this returns. Accepted connections go on.
+
+        Raises:
+            ZMQError: ENOENT, not bound there (a wildcard must be named as LAST_ENDPOINT gave it).
+        """
+        self.core.check_open()
+        endpoint = parse(address, for_bind=True)
+        if isinstance(endpoint, InprocEndpoint):
+            self.core.unbind_inproc(endpoint)
+            return
+        for listener, acceptor in self._acceptors.items():
+            if listener.endpoint in (address, str(endpoint)):
+                self._stop_listening(listener, acceptor)
+                return
+        raise ZMQError(
+            Errno.ENOENT,
+            hint=f"not bound to {address}; bound: "
+            + (", ".join(listener.endpoint for listener in self._acceptors) or "nothing"),
+        )
+
+    def _stop_listening(self, listener: Listener, acceptor: Acceptor) -> None:
+        del self._acceptors[listener]
+        links = self.core.links
+        if listener in links.listeners:
+            links.listeners.remove(listener)
+        acceptor.close()
+        links.record(Event.CLOSED, 0, listener.endpoint)
+
+    def connect(self, address: str) -> None:
+        """Begin to connect; returns at once.
+
+        Raises:
+            ZMQError: ENOTSOCK, ETERM; EndpointError for what is wrong with the address.
+            TypeError: the address is no string.
+        """
+        self.core.check_open()
+        endpoint = parse(address, for_bind=False)
+        if isinstance(endpoint, InprocEndpoint):
+            self.core.connect_inproc(endpoint)
+        else:
+            self.core.connect(endpoint, str(endpoint))
+        self.pump()
+
+    def disconnect(self, address: str) -> None:
+        """End a connection that :meth:`connect` made; what is queued for it goes out for LINGER.
+
+        Raises:
+            ZMQError: ENOENT, not connected there.
+        """
+        self.core.check_open()
+        endpoint = parse(address, for_bind=False)
+        if isinstance(endpoint, InprocEndpoint):
+            self.core.disconnect_inproc(endpoint)
+            self.pump()
+            return
+        links = self.core.links
+        dialer = next(
+            (d for d in links.dialers if d.address == str(endpoint) and not d.leaving), None
+        )
+        if dialer is None:
+            connected = ", ".join(d.address for d in links.dialers if not d.leaving)
+            raise ZMQError(
+                Errno.ENOENT, hint=f"not connected to {address}; connected: {connected or 'nothing'}"
+            )
+        links.hang_up(dialer)
+        linger = self.core.options.linger
+        if dialer in links.dialers and linger is not None:
+            if linger == 0:
+                links.cut(dialer)
+            elif self.loop is not None:
+                self.loop.call_at(self.now() + linger, self._cut, dialer)
+        self.pump()
+
+    def _cut(self, dialer: Dialer) -> None:
+        with self.lock:
+            if dialer in self.core.links.dialers:
+                self.core.links.cut(dialer)
+            self.pump()
+
+    def close(self, linger: float | None) -> None:
+        """Close: ports are free and inproc names gone at return; queued messages go out meanwhile.
+
+        Args:
+            linger: seconds that queued messages may take, None without limit. Afterwards, or when
+                all is out, ``released`` becomes true and ``on_released`` is called.
+        """
+        if self.core.closed:
+            return
+        for listener, acceptor in list(self._acceptors.items()):
+            self._stop_listening(listener, acceptor)
+        self.core.close()
+        self.front = None
+        if linger == 0:
+            self.core.links.end_close()
+        elif linger is not None:
+            self._linger_until = self.now() + linger
+            self._arm(force=True)
+        self.pump()
+
+    def end_linger(self) -> None:
+        """Drop what is still queued; the driver is released at return."""
+        self.core.links.end_close()
+        self.pump()
+
+    # Pumping
+
+    def pump(self) -> None:
+        """Move everything the core has to say: octets, new links, the next deadline, who waits."""
+        if self._pumping:
+            return  # what is left in the lists is taken by the outer call's loop
+        self._pumping = True
+        core, links = self.core, self.core.links
+        try:
+            while True:
+                core.settle(self.now())
+                if links.to_flush:
+                    self._flush()
+                elif links.to_resume:
+                    self._resume()
+                elif links.to_close:
+                    self._finish(links.to_close.pop())
+                elif links.to_dial and self.loop is not None:
+                    self._dial(links.to_dial.pop(0))
+                elif not (links.room or core.pattern.announcements or core.pattern.refused):
+                    break
+            if links.stale:
+                self._arm()
+            if links.reports:
+                self._report()
+        finally:
+            self._pumping = False
+        context = self.context.core
+        if context.readable or context.writable or context.changed:
+            self.context.hand_over(self)
+        if self.front is not None:
+            self.front.activity()
+        elif core.closed and not self.released:
+            self._release_if_finished()
+
+    def _flush(self) -> None:
+        peers = self.core.links.to_flush
+        todo = peers[:]
+        peers.clear()
+        for peer in todo:
+            stream = self._streams.get(peer.link)
+            if stream is not None:
+                stream.write()
+
+    def flush_later(self, peer: Peer) -> None:
+        """Go on writing in the loop's next turn: others are waiting for theirs."""
+        self.core.links.room_for_others.append(peer)
+        if self._later is None and self.loop is not None:
+            self._later = self.loop.call_soon(self._on_later)
+
+    def _on_later(self) -> None:
+        with self.lock:
+            self._later = None
+            links = self.core.links
+            links.to_flush += links.room_for_others
+            links.room_for_others.clear()
+            self.pump()
+
+    def _resume(self) -> None:
+        peers = self.core.links.to_resume
+        todo = peers[:]
+        peers.clear()
+        for peer in todo:
+            stream = self._streams.get(peer.link)
+            if stream is not None and not peer.inbound.full:
+                stream.resume()
+
+    def _finish(self, link: Link) -> None:
+        stream = self._streams.get(link)
+        if stream is not None:
+            stream.finish()
+
+    def stream_closed(self, link: Link) -> None:
+        """The stream of a link has closed its OS socket."""
+        self._streams.pop(link, None)
+
+    def _report(self) -> None:
+        reports = self.core.links.reports
+        for report in reports:
+            _log.warning("%s", report)
+        reports.clear()
+
+    def woken(self) -> None:
+        """Something happened through another socket's call; lock held, any thread."""
+        self.pump()
+
+    # Dialling and accepting
+
+    def _dial(self, dialer: Dialer) -> None:
+        dialing = Dialing(self, dialer)
+        self._dialings[dialer] = dialing
+        self.core.links.record(Event.CONNECT_DELAYED, Errno.EINPROGRESS, dialer.address)
+        dialing.start()
+
+    def dialled(self, dialer: Dialer, sock: socket.socket, local: str, remote: str) -> None:
+        """A dialler's connection is there."""
+        self._dialings.pop(dialer, None)
+        if dialer not in self.core.links.dialers:
+            sock.close()
+            return
+        self._open(dialer, sock, local, remote)
+
+    def dial_failed(self, dialer: Dialer, error: OSError) -> None:
+        """No address of a dialler's endpoint answered."""
+        self._dialings.pop(dialer, None)
+        self.core.links.dial_failed(dialer, error, self.now())
+        self.pump()
+
+    def accepted(self, listener: Listener, sock: socket.socket, local: str, remote: str) -> None:
+        """A peer has called."""
+        self._open(listener, sock, local, remote)
+
+    def _open(
+        self, source: Dialer | Listener, sock: socket.socket, local: str, remote: str
+    ) -> None:
+        link = self.core.links.open(
+            source, self.now(), local=local, remote=remote, fd=sock.fileno()
+        )
+        stream = self._streams[link] = Stream(self, sock, link)
+        stream.start()
+        stream.write()
+        self.pump()
+
+    # Time
+
+    def _arm(self, *, force: bool = False) -> None:
+        if self.loop is None:
+            return
+        when = self.core.links.next_deadline()
+        if self._linger_until is not None and (when is None or self._linger_until < when):
+            when = self._linger_until
+        if self._timer is not None:
+            if when == self._timer_at and not force:
+                return
+            self._timer.cancel()
+            self._timer = None
+        if when is not None:
+            self._timer_at = when
+            self._timer = self.loop.call_at(when, self._on_timer)
+
+    def _on_timer(self) -> None:
+        with self.lock:
+            self._timer = None
+            now = max(self.now(), self._timer_at)  # asyncio may call a clock tick early
+            links = self.core.links
+            if self._linger_until is not None and now >= self._linger_until:
+                self._linger_until = None
+                links.end_close()
+            links.handle_deadline(now)
+            links.stale = True
+            self.pump()
+
+    # The end
+
+    def _release_if_finished(self) -> None:
+        if not self.core.links.finished:
+            return
+        self.released = True
+        for dialing in list(self._dialings.values()):
+            dialing.close()
+        self._dialings.clear()
+        for handle in (self._timer, self._later):
+            if handle is not None:
+                handle.cancel()
+        self._timer = self._later = None
+        self.context.drivers.discard(self)
+        for callback in self.on_released:
+            callback()
+        self.on_released.clear()
+
+    def abandon(self) -> None:
+        """In a forked child: close our copies of the descriptors, and nothing else."""
+        for stream in self._streams.values():
+            stream.abandon()
+        for acceptor in self._acceptors.values():
+            acceptor.abandon()
+        for dialing in self._dialings.values():
+            dialing.abandon()
+        self._streams.clear()
+        self._acceptors.clear()
+        self._dialings.clear()
+        self.core.closed = True
+        self.core.send_lane = self.core.receive_lane = None
+        self.released = True
