@@ -19,10 +19,19 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+
+from zerohop.constants import Errno
+from zerohop.errors import Again, UsageError
 
 if TYPE_CHECKING:
-    from zerohop.patterns.pipe import Message, Pipe
+    from zerohop.patterns.pipe import Message, Part, Pipe
+
+CLOSE_REQUESTED: Final = ""
+"""The reason in ``Pattern.refused`` when nothing is wrong: the application asked (STREAM)."""
+
+HWM_REACHED: Final = "high-water mark"
+"""The reason in ``Peer.dropped`` for a message that found the peer's pipe full."""
 
 
 class Peer:
@@ -34,15 +43,17 @@ class Peer:
             here the id by which the application addresses the peer.
         connect_routing_id: CONNECT_ROUTING_ID in force when this peer was dialled, or ``b""``.
         socket_type: its ``Socket-Type`` ("PULL"), or ``""`` before the handshake.
-        connected: the handshake is done and the link is up.
-        dropped: messages that were meant for it and were thrown away, by reason.
+        connected: the handshake is done and the link is up; the core's to set.
+        inproc: the other end is a pattern of this process: a message of several parts that goes to
+            more than one peer is copied for it, so that no receiver holds another's list.
+        dropped: messages to or from it that were thrown away, by reason.
         owner: the core this peer belongs to; patterns leave it alone.
         link: the core's business (the connection, or the other socket's peer); patterns leave it.
     """
 
     __slots__ = (
-        "connect_routing_id", "connected", "dropped", "inbound", "link", "outbound", "owner",
-        "routing_id", "socket_type",
+        "connect_routing_id", "connected", "dropped", "inbound", "inproc", "link", "outbound",
+        "owner", "routing_id", "socket_type",
     )  # fmt: skip
 
     def __init__(self, outbound: Pipe, inbound: Pipe) -> None:
@@ -52,6 +63,7 @@ class Peer:
         self.connect_routing_id = b""
         self.socket_type = ""
         self.connected = False
+        self.inproc = False
         self.dropped: Counter[str] = Counter()
         self.owner: Any = None
         self.link: Any = None
@@ -93,6 +105,8 @@ class Announcement:
 class Pattern(Protocol):
     """One socket's semantics. Single-threaded: the driver holds the lock.
 
+    What most types answer stands here; a type writes down only where it differs.
+
     Attributes:
         accepts: names of the socket types that may be at the other end (``{"PULL"}``).
         can_send, can_receive: whether the type has this direction at all; the core answers
@@ -104,20 +118,39 @@ class Pattern(Protocol):
         receive_lane: likewise the pipe from which ``receive()`` would take every message.
         announcements: what a SUB or XSUB has to tell every connected peer; the core takes and
             clears it after each call.
-        refused: peers that the pattern does not want (PAIR's second, a duplicate identity) with
-            the reason; the core closes their links and clears the list.
+        refused: peers that the pattern does not want (PAIR's second, a malformed reply to REQ) with
+            the reason; the core closes their links, dials again those it had dialled, and clears
+            the list. With :data:`CLOSE_REQUESTED` it does not dial again.
+        notices: what a user would like to know about a peer that stays ("its identity is taken");
+            the core makes a monitor event of each and clears the list.
         dropped: messages thrown away that belong to no peer ("no peer", "unknown routing id", ...).
     """
 
     accepts: ClassVar[frozenset[str]]
-    can_send: ClassVar[bool]
-    can_receive: ClassVar[bool]
+    can_send: ClassVar[bool] = True
+    can_receive: ClassVar[bool] = True
     options: PatternOptions
     send_lane: Pipe | None
     receive_lane: Pipe | None
     announcements: list[Announcement]
     refused: list[tuple[Peer, str]]
+    notices: list[tuple[Peer, str]]
     dropped: Counter[str]
+
+    def __init__(self, options: PatternOptions, seed: int = 0) -> None:
+        """Begin without peers.
+
+        Args:
+            options: shared with the core, which changes them while we live.
+            seed: where ids that should not be guessed begin; only some types use it.
+        """
+        self.options = options
+        self.send_lane = None
+        self.receive_lane = None
+        self.announcements = []
+        self.refused = []
+        self.notices = []
+        self.dropped = Counter()
 
     def attach(self, peer: Peer) -> None:
         """Take a new peer; ``peer.outbound`` may be written from now on."""
@@ -126,13 +159,20 @@ class Pattern(Protocol):
         """The handshake is done: identity and type are known. Again after each reconnect."""
 
     def disconnected(self, peer: Peer) -> None:
-        """The link is lost, the pipes stay: a dialled peer that will come back."""
+        """The link is lost, the pipes stay: a dialled peer that will come back.
+
+        What the link had taken and could not send is back in ``peer.outbound`` by now.
+        """
 
     def detach(self, peer: Peer) -> None:
         """The peer is gone for good; its inbound pipe may still hold messages."""
 
     def deliver(self, peer: Peer, messages: list[Message]) -> None:
-        """Messages of a network peer, in order; put into ``peer.inbound`` what is to be received."""
+        """Messages of a network peer, in order; put into ``peer.inbound`` what is to be received.
+
+        A type that cannot receive throws them away and counts them.
+        """
+        peer.dropped["not expected"] += len(messages)
 
     def readable(self, peer: Peer) -> None:
         """An inproc peer's inbound pipe, on which the pattern slept, has messages."""
@@ -150,12 +190,15 @@ class Pattern(Protocol):
             Again: mute: no peer, or all full. Nothing was sent.
             ZMQError: EHOSTUNREACH, EFSM, EINVAL as libzmq for the type.
         """
+        raise UsageError(Errno.ENOTSUP)
 
-    def check_send(self, first_part: bytes | memoryview) -> None:
+    def check_send(self, first_part: Part) -> None:
         """Raise what ``send`` of a message with this first part would raise now, send nothing.
 
         The core asks when the application begins a message with SNDMORE.
         """
+        if not self.can_send_now():
+            raise Again
 
     def receive(self) -> Message:
         """The next message for the application.
@@ -164,24 +207,44 @@ class Pattern(Protocol):
             Again: none is there.
             ZMQError: EFSM.
         """
+        raise UsageError(Errno.ENOTSUP)
 
     def can_send_now(self) -> bool:
         """Whether ``send`` would not raise Again (POLLOUT)."""
+        return False
 
     def can_receive_now(self) -> bool:
         """Whether ``receive`` would not raise Again (POLLIN)."""
+        return False
 
     def subscribe(self, topic: bytes) -> None:
-        """ZMQ_SUBSCRIBE: SUB adds it; XPUB in manual mode applies it to the last requester."""
+        """ZMQ_SUBSCRIBE: SUB adds it; XPUB in manual mode applies it to the last requester.
+
+        Raises:
+            UsageError: EINVAL: a type, or a mode, that does not subscribe.
+        """
+        raise UsageError(Errno.EINVAL)
 
     def unsubscribe(self, topic: bytes) -> None:
-        """ZMQ_UNSUBSCRIBE: the reverse. SUB: EINVAL is not raised for an unknown topic."""
+        """ZMQ_UNSUBSCRIBE: the reverse. An unknown topic is no error (libzmq, measured).
+
+        Raises:
+            UsageError: EINVAL: as :meth:`subscribe`.
+        """
+        raise UsageError(Errno.EINVAL)
 
     def topics(self) -> list[bytes]:
         """What to subscribe to at a peer that has just connected; empty for other types."""
+        return []
 
     def topics_count(self) -> int:
-        """ZMQ_TOPICS_COUNT: distinct topics known here."""
+        """ZMQ_TOPICS_COUNT: distinct topics known here.
+
+        Raises:
+            UsageError: EINVAL: a type that knows no topics.
+        """
+        raise UsageError(Errno.EINVAL)
 
     def subscribers(self, topic: bytes) -> int:
         """How many connected peers would get a message that starts with ``topic``."""
+        return 0

@@ -1,4 +1,4 @@
-"""A queue of whole messages in one direction between a socket and one peer (RFC 28, 29, 30: "queue").
+"""A queue of whole messages, in one direction, between a socket and one peer (RFC 28-30: "queue").
 
 Two parties meet at a pipe: the one that writes it and the one that reads it. For a network peer the
 other party is the connection (it reads what the socket sends, and writes what the socket will

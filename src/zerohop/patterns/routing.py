@@ -1,0 +1,228 @@
+"""Who is next: fair queueing of what comes in, round robin and fan-out of what goes out.
+
+Every pattern is put together from these three (RFC 28-31 name them). None of them makes an object
+for a message, and none looks at a peer that has nothing to say: peers move between "ready" and
+"waiting" when their pipes leave notes, and the loops below touch the ready ones only.
+
+``LoadBalancer`` and ``FanOut`` spell out ``Pipe.push`` instead of calling it: with many peers
+that call is the larger part of the cost (``bench/micro``).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from zerohop.errors import Again
+from zerohop.patterns.pattern import HWM_REACHED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from zerohop.patterns.pattern import Peer
+    from zerohop.patterns.pipe import Message, Pipe
+
+
+class FairQueue:
+    """Receives one message from each peer that has any, in turn.
+
+    A peer is *ready* (its pipe may hold messages) or *asleep* (its pipe was seen empty and will
+    leave a note, upon which :meth:`wake` must be called). A peer that was removed stays until what
+    it had sent before has been taken.
+
+    Attributes:
+        peer: where the message came from that :meth:`take` returned last.
+    """
+
+    __slots__ = ("_asleep", "_leaving", "_ready", "peer")
+
+    def __init__(self) -> None:
+        self._ready: deque[Peer] = deque()  # the next one to be asked first
+        self._asleep: set[Peer] = set()
+        self._leaving: set[Peer] = set()
+        self.peer: Peer | None = None
+
+    def __contains__(self, peer: Peer) -> bool:
+        return peer in self._asleep or peer in self._ready
+
+    def __iter__(self) -> Iterator[Peer]:
+        yield from self._ready
+        yield from self._asleep
+
+    @property
+    def lane(self) -> Pipe | None:
+        """The pipe that all messages come from, if there is exactly one peer and it is here."""
+        if len(self._ready) + len(self._asleep) != 1 or self._leaving:
+            return None
+        return next(iter(self)).inbound
+
+    def add(self, peer: Peer) -> None:
+        """Receive from this peer too, beginning with what its pipe holds already."""
+        if peer.inbound.sleep():
+            self._asleep.add(peer)
+        else:
+            self._ready.append(peer)
+
+    def remove(self, peer: Peer) -> None:
+        """Forget the peer, which writes no more, once its pipe is empty. Unknown: ignored."""
+        if peer.inbound.messages:
+            self.wake(peer)
+            if peer in self._ready:
+                self._leaving.add(peer)
+        elif peer in self._asleep:
+            self._asleep.discard(peer)
+        elif peer in self._ready:
+            self._ready.remove(peer)
+
+    def wake(self, peer: Peer) -> None:
+        """The peer's pipe has messages; it queues up behind the others that have."""
+        if peer in self._asleep:
+            self._asleep.discard(peer)
+            self._ready.append(peer)
+
+    def take(self) -> Message:
+        """Take the next message; :attr:`peer` tells where it came from.
+
+        Raises:
+            Again: no peer has any, and all of them are asleep.
+        """
+        ready = self._ready
+        while ready:
+            peer = ready[0]
+            pipe = peer.inbound
+            try:
+                message = pipe.messages.popleft()
+            except IndexError:
+                self._set_aside(peer)
+                continue
+            if pipe.full:
+                pipe.drained()
+            ready.rotate(-1)
+            self.peer = peer
+            return message
+        raise Again
+
+    def peek(self) -> Message | None:
+        """Return what :meth:`take` would take now, or None; :attr:`peer` tells whose it is."""
+        ready = self._ready
+        while ready:
+            peer = ready[0]
+            try:
+                message = peer.inbound.messages[0]
+            except IndexError:
+                self._set_aside(peer)
+                continue
+            self.peer = peer
+            return message
+        return None
+
+    def has_messages(self) -> bool:
+        """Whether :meth:`take` would return one; if not, all peers are asleep."""
+        return self.peek() is not None
+
+    def discard(self, reason: str) -> None:
+        """Throw away all that has come so far, and count it with the peers it came from."""
+        for peer in self:
+            if unread := len(peer.inbound.messages):
+                peer.dropped[reason] += unread
+                peer.inbound.messages.clear()
+                peer.inbound.drained()
+
+    def _set_aside(self, peer: Peer) -> None:
+        """Move the first of the ready peers, found empty, to where it belongs."""
+        if peer in self._leaving:
+            self._leaving.discard(peer)
+            self._ready.popleft()
+        elif peer.inbound.sleep():
+            self._ready.popleft()
+            self._asleep.add(peer)
+
+
+class LoadBalancer:
+    """Sends each message to the next peer whose pipe is not full.
+
+    A peer is *ready* or *stopped*: its pipe was found full and will leave a note when it has
+    room, upon which :meth:`resume` must be called.
+    """
+
+    __slots__ = ("_ready", "_stopped")
+
+    def __init__(self) -> None:
+        self._ready: deque[Peer] = deque()  # the next one to be used first
+        self._stopped: set[Peer] = set()
+
+    @property
+    def lane(self) -> Pipe | None:
+        """The pipe that all messages go to, if there is exactly one peer."""
+        if len(self._ready) + len(self._stopped) != 1:
+            return None
+        return (self._ready[0] if self._ready else next(iter(self._stopped))).outbound
+
+    def add(self, peer: Peer) -> None:
+        """Send to this peer too; it comes last in this round."""
+        self._ready.append(peer)
+
+    def remove(self, peer: Peer) -> None:
+        """Send nothing more to this peer. Unknown ones are ignored."""
+        if peer in self._stopped:
+            self._stopped.discard(peer)
+        elif peer in self._ready:
+            self._ready.remove(peer)
+
+    def resume(self, peer: Peer) -> None:
+        """The peer's pipe has room again."""
+        if peer in self._stopped:
+            self._stopped.discard(peer)
+            self._ready.append(peer)
+
+    def send(self, message: Message) -> Peer:
+        """Queue the message for the next peer that has room, and return that peer.
+
+        Raises:
+            Again: there is no peer, or all are full. Nothing was sent.
+        """
+        ready = self._ready
+        while ready:
+            peer = ready[0]
+            pipe = peer.outbound
+            if pipe.full:
+                self._stopped.add(ready.popleft())
+                continue
+            messages = pipe.messages
+            messages.append(message)
+            if 0 < pipe.hwm <= len(messages):
+                pipe.full = True
+            if pipe.asleep:
+                pipe.asleep = False
+                pipe.reader_signals.append(pipe.reader)
+            ready.rotate(-1)
+            return peer
+        raise Again
+
+    def has_room(self) -> bool:
+        """Whether :meth:`send` would find a peer."""
+        ready = self._ready
+        while ready:
+            if not ready[0].outbound.full:
+                return True
+            self._stopped.add(ready.popleft())
+        return False
+
+
+def fan_out(message: Message, peers: Iterable[Peer]) -> None:
+    """Queue the message for each of these peers; those that are full miss it, which is counted.
+
+    All network peers get the same object, so that it need be encoded only once.
+    """
+    for peer in peers:
+        pipe = peer.outbound
+        if pipe.full:
+            peer.dropped[HWM_REACHED] += 1
+            continue
+        messages = pipe.messages
+        messages.append(message.copy() if peer.inproc and isinstance(message, list) else message)
+        if 0 < pipe.hwm <= len(messages):
+            pipe.full = True
+        if pipe.asleep:
+            pipe.asleep = False
+            pipe.reader_signals.append(pipe.reader)
