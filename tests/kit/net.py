@@ -122,12 +122,12 @@ class Net:
         if self.transport == "inproc":
             for connector in connectors:
                 connector.connect(endpoint)
-            _ = binder.events  # a bound libzmq socket meets its inproc peers when next looked at
-            return
-        with self.watch(binder, self.zmq.EVENT_HANDSHAKE_SUCCEEDED) as handshakes:
-            for connector in connectors:
-                connector.connect(endpoint)
-                await handshakes.next()
+        else:
+            with self.watch(binder, self.zmq.EVENT_HANDSHAKE_SUCCEEDED) as handshakes:
+                for connector in connectors:
+                    connector.connect(endpoint)
+                    await handshakes.next()
+        _ = binder.events  # a libzmq socket meets its new peers when it is next looked at
 
     def watch(self, watched: Any, events: int) -> "Watch":
         """Return a context manager that sees what happens to a socket's connections."""
