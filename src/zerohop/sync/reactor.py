@@ -1,0 +1,379 @@
+"""The loop of the blocking sockets: who waits, drives.
+
+One reactor per Context. It has the face of an asyncio loop as far as ``zerohop.io`` needs one
+(``time``, ``call_soon``, ``call_at``, ``add_reader``, ...), but no thread of its own turns it when
+somebody else can: a background thread costs a blocked caller two thread switches a message.
+
+There is one *seat*; whoever has it waits for descriptors and runs the callbacks::
+
+    a caller that has to wait    seat free:   takes it, turns until what it waits for has come
+    (Reactor.wait)               seat taken:  parks on a lock of its own, until it is woken or
+                                              the seat becomes free and is offered to it
+    the helper, a daemon thread  takes the seat when no caller was here for a moment: handshakes,
+                                 heartbeats, reconnects and flushing go on while the application
+                                 computes; leaves it as soon as a caller comes
+
+The helper does not take the seat each time a caller leaves (a program that sends and receives
+leaves it 50,000 times a second); it looks every ``REST`` seconds whether callers still come and go,
+sleeps for good while one waits, and is called at once for what was left in ``call_soon`` by a
+thread that went away.
+
+Everything here happens under the Context's lock, an RLock, except the waiting itself. Callbacks run
+with it held. Registrations may change while somebody sleeps: an event counts only for a
+registration that is older than the sleep, so a descriptor that was closed and opened again in
+between is not mistaken for its predecessor.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import weakref
+from collections import deque
+from heapq import heapify, heappop, heappush
+from threading import get_ident
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from zerohop.sync.readiness import READ, WRITE, Doorbell, make_readiness
+from zerohop.sync.seat import FOREVER, LONGEST_NAP, Helper, Waiter, take_back
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_log = logging.getLogger("zerohop")
+_reactors: weakref.WeakSet[Reactor] = weakref.WeakSet()
+
+
+class Handle:
+    """A callback to come, as asyncio's: it can be cancelled."""
+
+    __slots__ = ("args", "callback", "cancelled", "when")
+
+    def __init__(self, callback: Callable[..., object], args: tuple[Any, ...], when: float) -> None:
+        self.callback = callback
+        self.args = args
+        self.when = when
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        """Do not call; nothing happens when it was called already."""
+        self.cancelled = True
+
+    def run(self) -> None:
+        """Call, unless cancelled. What it raises is logged: it belongs to no caller."""
+        if self.cancelled:
+            return
+        try:
+            self.callback(*self.args)
+        except Exception:  # noqa: BLE001 - the others shall run
+            _log.exception("a callback of the I/O loop failed: %r", self.callback)
+
+    def __lt__(self, other: Handle) -> bool:
+        return self.when < other.when
+
+
+class _Watched(NamedTuple):
+    """What a descriptor is watched for. ``serial`` counts first registrations."""
+
+    mask: int
+    reader: Handle | None
+    writer: Handle | None
+    serial: int
+
+
+_UNWATCHED = _Watched(0, None, None, 0)
+
+
+class Reactor:
+    """The seat, the descriptors, the callbacks to come.
+
+    Args:
+        lock: the Context's. The caller of every method holds it once, but for ``time``,
+            ``call_soon_threadsafe`` and ``stop``, which need it not.
+
+    Attributes:
+        lock: as above.
+        closed: stopped, or a child process's copy of its parent's. Registers nothing any more.
+        visits: how many callers ever came, to wait or to poll.
+    """
+
+    def __init__(self, lock: Any) -> None:  # an RLock, which is no type to annotate with
+        self.lock = lock
+        self.closed = False
+        self.visits = 0
+        self._readiness = make_readiness()
+        self._doorbell = Doorbell()
+        self._readiness.watch(self._doorbell.fd, READ, 0)
+        silence = Handle(self._doorbell.silence, (), 0.0)
+        self._watched: dict[int, _Watched] = {self._doorbell.fd: _Watched(READ, silence, None, 0)}
+        self._serial = 0
+        self._ready: deque[Handle] = deque()
+        self._timers: list[Handle] = []
+        self._many_timers = 64
+        self._driver = 0  # the thread that has the seat; 0: it is free
+        self._asleep = False  # whoever has the seat waits for descriptors
+        self._inside = 0  # callers in wait()
+        self._parked: deque[Waiter] = deque()
+        self._stopping = False
+        self._helper = Helper(self)
+        _reactors.add(self)
+
+    # The face of a loop
+
+    def time(self) -> float:
+        """Seconds on the monotonic clock."""
+        return monotonic()
+
+    def call_soon(self, callback: Callable[..., object], *args: Any) -> Handle:
+        """Run a callback in the next turn, whoever turns."""
+        handle = Handle(callback, args, 0.0)
+        self._ready.append(handle)
+        self._rouse()
+        return handle
+
+    # Appending is atomic, and _rouse() reads flags that the other side sets before it looks at what
+    # was appended: no lock.
+    call_soon_threadsafe = call_soon
+
+    def call_at(self, when: float, callback: Callable[..., object], *args: Any) -> Handle:
+        """Run a callback at ``when`` on the clock of :meth:`time`, or as soon after as may be."""
+        handle = Handle(callback, args, when)
+        timers = self._timers
+        if len(timers) >= self._many_timers:
+            # A deadline that moves leaves a cancelled handle behind; do not let them pile up.
+            timers[:] = [timer for timer in timers if not timer.cancelled]
+            heapify(timers)
+            self._many_timers = max(64, 2 * len(timers))
+        heappush(timers, handle)
+        if timers[0] is handle:
+            self._rouse()  # whoever sleeps has counted on a later time
+        return handle
+
+    def add_reader(self, fd: int, callback: Callable[..., object], *args: Any) -> None:
+        """Run a callback in every turn in which ``fd`` has something to read, or is broken."""
+        watched = self._watched.get(fd, _UNWATCHED)
+        self._watch(fd, Handle(callback, args, 0.0), watched.writer)
+
+    def add_writer(self, fd: int, callback: Callable[..., object], *args: Any) -> None:
+        """Run a callback in every turn in which ``fd`` can be written to, or is broken."""
+        watched = self._watched.get(fd, _UNWATCHED)
+        self._watch(fd, watched.reader, Handle(callback, args, 0.0))
+
+    def remove_reader(self, fd: int) -> bool:
+        """Undo :meth:`add_reader`; return whether there was anything to undo."""
+        watched = self._watched.get(fd, _UNWATCHED)
+        if watched.reader is None:
+            return False
+        self._watch(fd, None, watched.writer)
+        return True
+
+    def remove_writer(self, fd: int) -> bool:
+        """Undo :meth:`add_writer`; return whether there was anything to undo."""
+        watched = self._watched.get(fd, _UNWATCHED)
+        if watched.writer is None:
+            return False
+        self._watch(fd, watched.reader, None)
+        return True
+
+    def _watch(self, fd: int, reader: Handle | None, writer: Handle | None) -> None:
+        if self.closed:
+            return
+        watched = self._watched.get(fd, _UNWATCHED)
+        mask = (READ if reader else 0) | (WRITE if writer else 0)
+        if mask != watched.mask:
+            self._readiness.watch(fd, mask, watched.mask)
+        if not mask:
+            del self._watched[fd]
+        elif watched.mask:
+            self._watched[fd] = _Watched(mask, reader, writer, watched.serial)
+        else:
+            self._serial += 1
+            self._watched[fd] = _Watched(mask, reader, writer, self._serial)
+        if self._asleep:
+            if not self._readiness.sees_changes:
+                self.ring()
+        elif not self._helper.started:
+            self._rouse()  # from now on somebody must watch
+
+    # The seat
+
+    def wait(self, waiter: Waiter, deadline: float) -> bool:
+        """Drive, or sleep while somebody else drives, until ``waiter`` is woken.
+
+        Args:
+            waiter: see :class:`Waiter`.
+            deadline: when to give up, on the clock of :meth:`time`; infinity: never.
+
+        Returns:
+            Whether it was woken; False: the deadline has passed.
+
+        Raises:
+            KeyboardInterrupt: or whatever a signal handler raises, at once.
+        """
+        self._inside += 1
+        self.visits += 1
+        try:
+            while not waiter.done:
+                left = deadline - monotonic() if deadline != FOREVER else FOREVER
+                if left <= 0:
+                    return False
+                left = min(left, LONGEST_NAP)
+                # A signal handler may call us in the middle of our own sleep: then drive as well.
+                if not self._driver or self._driver == get_ident():
+                    self.turn(left)
+                else:
+                    self._park(waiter, left)
+            return True
+        finally:
+            self._inside -= 1
+            self.leave()
+
+    def poll(self) -> None:
+        """Do what can be done without waiting, unless somebody else is at it.
+
+        For calls that must not block: a program that only polls gets its I/O done by its polls.
+        """
+        self.visits += 1
+        if not self._driver:
+            self.turn(0)
+            self.leave()
+        elif self._helper.drives:
+            self.ring()  # it leaves the seat: the next poll will find it free
+
+    def _park(self, waiter: Waiter, seconds: float) -> None:
+        self._parked.append(waiter)
+        if self._helper.drives:
+            self.ring()  # it sees that a caller has come and offers the seat
+        try:
+            waiter.park(self.lock, seconds)
+        finally:
+            if waiter in self._parked:
+                self._parked.remove(waiter)
+
+    def leave(self) -> None:
+        """The seat may be free: offer it to a parked caller, or see that the helper knows."""
+        if self._driver:
+            return
+        while self._parked:
+            if self._parked.popleft().offer():
+                return
+        if self._ready:
+            self._helper.call()
+        elif not self._inside:
+            self._helper.stir()
+
+    def _rouse(self) -> None:
+        """There is work: let whoever has the seat see it, or call the helper if nobody has."""
+        if self._asleep:
+            self.ring()
+        elif not self._driver and not self._inside:
+            self._helper.call()
+
+    def ring(self) -> None:
+        """Wake whoever sleeps in the seat."""
+        if self._asleep:
+            self._asleep = False  # rung once a sleep
+            self._doorbell.ring()
+
+    def turn(self, seconds: float) -> None:
+        """Wait for descriptors in the seat, at most ``seconds``; run what is due."""
+        if self.closed:
+            return
+        timers = self._timers
+        while timers and timers[0].cancelled:
+            heappop(timers)
+        if timers:
+            seconds = max(0.0, min(seconds, timers[0].when - monotonic()))
+        serial = self._serial
+        self._driver = get_ident()
+        self._asleep = True
+        if self._ready:  # looked at after _asleep is set: see call_soon_threadsafe
+            seconds = 0.0
+        try:
+            self.lock.release()
+            events = self._readiness.wait(-1 if seconds == FOREVER else seconds)
+        finally:
+            take_back(self.lock)
+            self._asleep = False
+            self._driver = 0
+        if self._stopping:
+            self._close()
+            return
+        for fd, mask in events:
+            watched = self._watched.get(fd, _UNWATCHED)
+            if watched.serial > serial:
+                continue  # closed and opened anew since: it is not this one that is ready
+            if watched.reader is not None and mask & ~WRITE:
+                watched.reader.run()
+                watched = self._watched.get(fd, _UNWATCHED)
+            if watched.writer is not None and mask & ~READ and watched.serial <= serial:
+                watched.writer.run()
+        if timers:
+            self._run_timers(monotonic())
+        for _ in range(len(self._ready)):
+            self._ready.popleft().run()
+
+    def _run_timers(self, now: float) -> None:
+        timers = self._timers
+        while timers and timers[0].when <= now:
+            heappop(timers).run()
+
+    @property
+    def occupied(self) -> bool:
+        """A caller is in the seat, or on its way to it."""
+        return self._inside > 0 or self._driver != 0
+
+    @property
+    def has_calls(self) -> bool:
+        """Callbacks are due."""
+        return bool(self._ready)
+
+    @property
+    def has_work(self) -> bool:
+        """Somebody has to watch: a descriptor, the clock, or what was left to call."""
+        return len(self._watched) > 1 or bool(self._timers) or bool(self._ready)
+
+    # The end
+
+    def stop(self) -> None:
+        """End the helper thread and close what the reactor opened; wake those who wait.
+
+        Without the lock. Whoever still sleeps in the seat closes the rest when it wakes.
+        """
+        self._helper.stop()
+        with self.lock:
+            self._stopping = True
+            if self._driver:
+                self.ring()
+            else:
+                self._close()
+
+    def _close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self._readiness.close()
+            self._doorbell.close()
+            self._watched.clear()
+            self._timers.clear()
+            self._ready.clear()
+
+    def forget_parent(self) -> None:
+        """In the child after a fork: no thread drives here, and epoll's set is still the parent's.
+
+        Closing the copied descriptors changes nothing there; removing one from the set would.
+        """
+        self.lock._at_fork_reinit()  # a thread that is not here may hold it
+        self._driver = self._inside = 0
+        self._asleep = False
+        self._parked.clear()
+        self._close()
+
+
+def _after_fork_in_child() -> None:
+    for reactor in list(_reactors):
+        reactor.forget_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

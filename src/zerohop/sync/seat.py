@@ -1,0 +1,178 @@
+"""Who may sit in the reactor's seat: callers that have to wait, and the helper thread.
+
+See :mod:`zerohop.sync.reactor` for the rules. Here is how each of them sleeps and is woken.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from zerohop.sync.reactor import Reactor
+
+FOREVER = float("inf")
+REST = 0.002  # seconds; long beside a round trip (20 us), short beside a heartbeat
+# Windows cannot interrupt a wait for a lock or a socket by Ctrl-C: there, look up now and then.
+LONGEST_NAP = 0.05 if sys.platform == "win32" else FOREVER
+
+
+def take_back(lock: Any) -> None:
+    """Acquire a lock that was released for a sleep, whatever a signal handler raises meanwhile."""
+    try:
+        lock.acquire()
+    except BaseException:
+        # Raised inside acquire() or right after it: only the lock itself knows which. The
+        # caller's ``with`` will release it, so it must be ours before the exception goes on.
+        while not lock._is_owned():
+            try:
+                lock.acquire()
+            except BaseException:  # noqa: BLE001, S112 - the first one is on its way
+                continue
+        raise
+
+
+class Waiter:
+    """One blocked call. Whoever makes true what it waits for calls :meth:`wake`, lock held.
+
+    Attributes:
+        done: it was woken; :meth:`Reactor.wait` returns.
+    """
+
+    __slots__ = ("_gate", "_reactor", "done")
+
+    def __init__(self, reactor: Reactor) -> None:
+        self._reactor = reactor
+        self._gate: threading.Lock | None = None
+        self.done = False
+
+    def wake(self) -> None:
+        """Let the call go on; a second time changes nothing."""
+        if not self.done:
+            self.done = True
+            if not self.offer():
+                self._reactor.ring()  # it may be the one that sleeps in the seat
+
+    def offer(self) -> bool:
+        """Wake the call if it is parked, so that it takes the seat; return whether it was."""
+        gate, self._gate = self._gate, None
+        if gate is None:
+            return False
+        gate.release()
+        return True
+
+    def park(self, lock: Any, seconds: float) -> None:
+        """Sleep without the lock until woken, offered the seat, or ``seconds`` later."""
+        gate = self._gate = threading.Lock()
+        gate.acquire()
+        try:
+            lock.release()
+            gate.acquire(timeout=-1 if seconds == FOREVER else seconds)
+        finally:
+            take_back(lock)
+            self._gate = None
+
+
+class Helper:
+    """The thread that drives while no caller does. Started when there is first something to do.
+
+    Its day::
+
+        driving  ── a caller comes ──►  resting  ── nobody came for REST seconds ──►  driving
+                                           │  ▲
+              a caller waits for long ─────▼  │ the last caller leaves
+                                      resting for good
+
+    Attributes:
+        started: the thread runs.
+        drives: it has the seat.
+    """
+
+    def __init__(self, reactor: Reactor) -> None:
+        self._reactor = reactor
+        self._thread: threading.Thread | None = None
+        self._gates: list[threading.Lock] = []  # at most one; a list, because pop() is atomic
+        self._for_good = False
+        self._stopping = False
+        self.drives = False
+
+    @property
+    def started(self) -> bool:
+        """Whether the thread exists."""
+        return self._thread is not None
+
+    def call(self) -> None:
+        """There is work and nobody in the seat: come at once. Any thread, with or without lock."""
+        if self._thread is None:
+            self._start()
+            return
+        try:
+            gate = self._gates.pop()
+        except IndexError:
+            return  # it does not rest, so it will look by itself
+        gate.release()
+
+    def stir(self) -> None:
+        """The last caller leaves: if the helper rests for good, let it count the seconds again."""
+        if self._for_good or (self._thread is None and self._reactor.has_work):
+            self.call()
+
+    def stop(self) -> None:
+        """End the thread and wait for its end. Without the lock."""
+        self._stopping = True
+        with self._reactor.lock:
+            self._reactor.ring()
+            thread = self._thread
+            if thread is not None:
+                self.call()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    def _start(self) -> None:
+        with self._reactor.lock:
+            if self._thread is not None or self._stopping or self._reactor.closed:
+                return
+            thread = threading.Thread(target=self._run, name="zerohop", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                # No thread can be had, most likely because the interpreter is shutting down. The
+                # callers still drive while they wait, and the next call tries again.
+                return
+            self._thread = thread
+
+    def _run(self) -> None:
+        reactor = self._reactor
+        with reactor.lock:
+            seen = reactor.visits
+            while not self._stopping:
+                idle = reactor.visits == seen
+                seen = reactor.visits
+                if reactor.occupied:
+                    self._rest(FOREVER if idle else REST)
+                    if idle:
+                        seen = -1  # first see whether the caller that left comes back
+                elif idle or reactor.has_calls:
+                    self.drives = True
+                    try:
+                        reactor.turn(FOREVER)
+                    finally:
+                        self.drives = False
+                    reactor.leave()
+                else:
+                    self._rest(REST)
+
+    def _rest(self, seconds: float) -> None:
+        gate = threading.Lock()
+        gate.acquire()
+        self._gates.append(gate)
+        self._for_good = seconds == FOREVER
+        lock = self._reactor.lock
+        lock.release()
+        # What was appended without the lock before the gate stood here has called nobody.
+        if not self._stopping and not (self._reactor.has_calls and not self._reactor.occupied):
+            gate.acquire(timeout=-1 if seconds == FOREVER else seconds)
+        lock.acquire()
+        self._for_good = False
+        self._gates.clear()
