@@ -1,0 +1,501 @@
+"""Options of a socket and of a context: typed values inside, libzmq's numbers outside.
+
+:class:`SocketOptions` holds every value as an attribute; ``get`` and ``set`` go by the table
+(:mod:`zerohop.core.option_table`). Durations are **seconds** here, and ``None`` is "no limit" or
+"off"; milliseconds exist only in what ``get`` returns and ``set`` takes.
+
+A layer does not get the options, but the few that are its business, as a frozen value made when a
+connection or a pipe is made (``pipe_options()``, ``tcp_options()``, ...). Patterns obey theirs
+live, therefore ``SocketOptions`` *is* a ``PatternOptions``.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from zerohop.constants import (
+    ContextOption,
+    Errno,
+    OptionKind,
+    SecurityMechanism,
+    SocketOption,
+    SocketType,
+)
+from zerohop.core.option_table import REFUSED, TABLE
+from zerohop.core.reconnect import ReconnectOptions
+from zerohop.errors import UsageError
+from zerohop.patterns.pattern import PatternOptions
+
+if TYPE_CHECKING:
+    from zerohop.core.option_shapes import Network
+    from zerohop.core.option_table import Option
+
+__all__ = [
+    "ContextOptions",
+    "HeartbeatOptions",
+    "IpcOptions",
+    "PipeOptions",
+    "SocketOptions",
+    "Subscription",
+    "TcpOptions",
+]
+
+_INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
+_INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class PipeOptions:
+    """What a pipe needs. ``conflate`` already knows whether the socket's type conflates."""
+
+    sndhwm: int
+    rcvhwm: int
+    conflate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatOptions:
+    """When to send PING, and when to give a silent peer up (RFC 37, "Heartbeating").
+
+    Attributes:
+        interval: seconds between PINGs; None: none are sent.
+        ttl_ds: the TTL that a PING carries, in tenths of a second; 0: it asks for nothing.
+        timeout: seconds without an octet after a PING; None: for ever.
+    """
+
+    interval: float | None
+    ttl_ds: int
+    timeout: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TcpOptions:
+    """What is set on a TCP socket of the system. -1: leave it as the system has it.
+
+    Attributes:
+        sndbuf, rcvbuf: octets.
+        keepalive, keepalive_idle, keepalive_intvl, keepalive_cnt: as the options; seconds.
+        maxrt: seconds, None: leave it.
+        connect_timeout: seconds, None: as long as the system takes.
+        bindtodevice: name of a device, or ``""``.
+        use_fd: a listening descriptor to adopt, or None.
+        accept_filters: networks whose peers are accepted; empty: everybody.
+        socks_proxy: ``host:port``, or ``""``; with its name and password.
+    """
+
+    ipv6: bool
+    backlog: int
+    sndbuf: int
+    rcvbuf: int
+    tos: int
+    keepalive: int
+    keepalive_idle: int
+    keepalive_intvl: int
+    keepalive_cnt: int
+    maxrt: float | None
+    connect_timeout: float | None
+    bindtodevice: str
+    use_fd: int | None
+    accept_filters: frozenset[Network]
+    socks_proxy: str
+    socks_username: bytes
+    socks_password: bytes = field(repr=False)
+
+    def admits(self, host: str) -> bool:
+        """Whether a peer at this numeric address may connect (TCP_ACCEPT_FILTER)."""
+        if not self.accept_filters:
+            return True
+        address = ipaddress.ip_address(host.partition("%")[0])
+        mapped = getattr(address, "ipv4_mapped", None)  # an IPv4 peer of an IPv6 listener
+        return any((mapped or address) in network for network in self.accept_filters)
+
+
+@dataclass(frozen=True, slots=True)
+class IpcOptions:
+    """What is set on, and asked of, a Unix-domain socket; -1: leave it as the system has it."""
+
+    backlog: int
+    sndbuf: int
+    rcvbuf: int
+    use_fd: int | None
+    pids: frozenset[int]
+    uids: frozenset[int]
+    gids: frozenset[int]
+
+    @property
+    def filtered(self) -> bool:
+        """Whether the peer's credentials matter at all."""
+        return bool(self.pids or self.uids or self.gids)
+
+    def admits(self, pid: int, uid: int, gid: int) -> bool:
+        """Whether a peer process may connect: one match is enough (IPC_FILTER_PID, _UID, _GID)."""
+        return not self.filtered or pid in self.pids or uid in self.uids or gid in self.gids
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """``set`` of SUBSCRIBE or UNSUBSCRIBE, checked; the socket tells its pattern."""
+
+    topic: bytes
+    subscribe: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class SocketOptions(PatternOptions):
+    """Every option of one socket that is not a state of the socket itself.
+
+    What the attributes mean stands beside the option of the same name in
+    ``docs/reference/options.md``; the defaults are libzmq's. The order is the table's.
+
+    Attributes:
+        conflate: the last message only; stays False for types that do not conflate, although
+            ``get`` returns what was asked for (``conflate_asked``).
+        heartbeat_ttl_ds: in tenths of a second, as on the wire.
+        heartbeat_timeout: None: as ``heartbeat_ivl``; 0.0: off.
+        as_server: whether this end is the server of ``mechanism``.
+        metadata: properties for READY, by name, names as they were given.
+    """
+
+    sndhwm: int = 1000
+    rcvhwm: int = 1000
+    linger: float | None = None
+    rcvtimeo: float | None = None
+    sndtimeo: float | None = None
+    immediate: bool = False
+    conflate: bool = False
+    conflate_asked: bool = False
+    maxmsgsize: int | None = None
+    connect_routing_id: bytes = b""
+
+    reconnect_ivl: float | None = 0.1
+    reconnect_ivl_max: float | None = None
+    reconnect_stop: int = 0
+    connect_timeout: float | None = None
+    handshake_ivl: float | None = 30.0
+    heartbeat_ivl: float | None = None
+    heartbeat_timeout: float | None = None
+    heartbeat_ttl_ds: int = 0
+
+    ipv6: bool = False
+    backlog: int = 100
+    sndbuf: int = -1
+    rcvbuf: int = -1
+    tcp_keepalive: int = -1
+    tcp_keepalive_idle: int = -1
+    tcp_keepalive_intvl: int = -1
+    tcp_keepalive_cnt: int = -1
+    tcp_maxrt: float | None = None
+    tos: int = 0
+    bindtodevice: bytes = b""
+    use_fd: int | None = None
+    tcp_accept_filters: frozenset[Network] = frozenset()
+    ipc_filter_pids: frozenset[int] = frozenset()
+    ipc_filter_uids: frozenset[int] = frozenset()
+    ipc_filter_gids: frozenset[int] = frozenset()
+    socks_proxy: bytes = b""
+    socks_username: bytes = b""
+    socks_password: bytes = field(default=b"", repr=False)
+    metadata: dict[str, bytes] = field(default_factory=dict)
+
+    mechanism: SecurityMechanism = SecurityMechanism.NULL
+    as_server: bool = False
+    zap_domain: bytes = b""
+    zap_enforce_domain: bool = False
+    plain_username: bytes = b""
+    plain_password: bytes = field(default=b"", repr=False)
+    curve_publickey: bytes = b""
+    curve_secretkey: bytes = field(default=b"", repr=False)
+    curve_serverkey: bytes = b""
+
+    affinity: int = 0
+    router_raw: bool = False
+    loopback_fastpath: bool = False
+    rate: int = 100
+    recovery_ivl: int = 10000
+    multicast_hops: int = 1
+    multicast_maxtpdu: int = 1500
+    multicast_loop: bool = True
+
+    @classmethod
+    def of(cls, socket_type: SocketType, context: ContextOptions | None = None) -> SocketOptions:
+        """The options with which a new socket begins.
+
+        SUB and XSUB do not linger; nobody does in a context that is not BLOCKY.
+        """
+        options = cls()
+        if socket_type in (SocketType.SUB, SocketType.XSUB):
+            options.linger = 0.0
+        if context is not None:
+            options.ipv6 = context.ipv6
+            if not context.blocky:
+                options.linger = 0.0
+        return options
+
+    @property
+    def plain_server(self) -> bool:
+        """PLAIN_SERVER as ``get`` returns it."""
+        return self.as_server and self.mechanism == SecurityMechanism.PLAIN
+
+    @property
+    def curve_server(self) -> bool:
+        """CURVE_SERVER as ``get`` returns it."""
+        return self.as_server and self.mechanism == SecurityMechanism.CURVE
+
+    @property
+    def thread_safe(self) -> bool:
+        """THREAD_SAFE as ``get`` returns it."""
+        return False
+
+    def get(self, option: int, socket_type: SocketType) -> int | bytes:
+        """Return an option's value in libzmq's units.
+
+        Raises:
+            UsageError: EINVAL: no such option, not one of this type, or it can only be set.
+            TypeError: ``option`` is not a number.
+            LookupError: the value is a state of the socket, which has to answer itself
+                (``TABLE[option].dynamic``); a mistake of ours, not of the user.
+        """
+        row = _row(option)
+        if row is None or socket_type not in row.readers:
+            raise UsageError(Errno.EINVAL, hint=_why_not_get(option, row))
+        if row.attribute is None:
+            raise LookupError(f"{row.number.name} is a state of the socket")
+        return row.shape.show(getattr(self, row.attribute))
+
+    def set(self, option: int, value: int | bytes, socket_type: SocketType) -> Subscription | None:
+        """Set an option, the value in libzmq's units.
+
+        Returns:
+            What the socket must carry out itself, or None when the value is set.
+
+        Raises:
+            TypeError: ``value`` is not what the option takes, with pyzmq's text.
+            OverflowError: a number of more than 32 bits (64 for MAXMSGSIZE and AFFINITY).
+            UsageError: EINVAL: no such option, not one of this type, not a value it takes.
+                Nothing has changed.
+        """
+        row = _row(option)
+        _check_kind(value, _kind(option))
+        if row is None or socket_type not in row.writers or not row.shape.accepts(value):
+            raise UsageError(Errno.EINVAL, hint=_why_not_set(option, row, value, socket_type))
+        if row.number in (SocketOption.SUBSCRIBE, SocketOption.UNSUBSCRIBE):
+            if socket_type != SocketType.SUB and not self.xpub_manual:
+                raise UsageError(
+                    Errno.EINVAL, hint="a publisher subscribes its peers only with XPUB_MANUAL set"
+                )
+            assert isinstance(value, bytes)  # its kind was checked above
+            return Subscription(value, row.number == SocketOption.SUBSCRIBE)
+        stored = row.shape.store(value)
+        if row.write is not None:
+            row.write(self, stored, socket_type)
+        elif row.attribute is not None:
+            setattr(self, row.attribute, stored)
+        return None
+
+    def pipe_options(self) -> PipeOptions:
+        """What the pipes of a new peer need."""
+        return PipeOptions(self.sndhwm, self.rcvhwm, self.conflate)
+
+    def heartbeat_options(self) -> HeartbeatOptions:
+        """What a new connection needs to watch its peer."""
+        timeout = self.heartbeat_ivl if self.heartbeat_timeout is None else self.heartbeat_timeout
+        return HeartbeatOptions(self.heartbeat_ivl, self.heartbeat_ttl_ds, timeout or None)
+
+    def reconnect_options(self) -> ReconnectOptions:
+        """What a dialled endpoint needs."""
+        return ReconnectOptions(self.reconnect_ivl, self.reconnect_ivl_max, self.reconnect_stop)
+
+    def tcp_options(self) -> TcpOptions:
+        """What the TCP sockets of an endpoint need."""
+        return TcpOptions(
+            ipv6=self.ipv6,
+            backlog=self.backlog,
+            sndbuf=self.sndbuf,
+            rcvbuf=self.rcvbuf,
+            tos=self.tos,
+            keepalive=self.tcp_keepalive,
+            keepalive_idle=self.tcp_keepalive_idle,
+            keepalive_intvl=self.tcp_keepalive_intvl,
+            keepalive_cnt=self.tcp_keepalive_cnt,
+            maxrt=self.tcp_maxrt,
+            connect_timeout=self.connect_timeout,
+            bindtodevice=self.bindtodevice.decode("utf-8", "surrogateescape"),
+            use_fd=self.use_fd,
+            accept_filters=self.tcp_accept_filters,
+            socks_proxy=self.socks_proxy.decode("utf-8", "surrogateescape"),
+            socks_username=self.socks_username,
+            socks_password=self.socks_password,
+        )
+
+    def ipc_options(self) -> IpcOptions:
+        """What the Unix-domain sockets of an endpoint need."""
+        return IpcOptions(
+            backlog=self.backlog,
+            sndbuf=self.sndbuf,
+            rcvbuf=self.rcvbuf,
+            use_fd=self.use_fd,
+            pids=self.ipc_filter_pids,
+            uids=self.ipc_filter_uids,
+            gids=self.ipc_filter_gids,
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class ContextOptions:
+    """Every option of a context (``zmq_ctx_set``).
+
+    Attributes:
+        io_threads: kept for programs that ask; our sockets need none.
+        max_sockets: open sockets at most; one more is EMFILE.
+        max_msgsz: largest message that may be sent, in octets.
+        ipv6: IPV6 of new sockets.
+        blocky: False: new sockets have LINGER 0.
+        thread_priority, thread_sched_policy, thread_name_prefix, thread_cpus, zero_copy_recv: of
+            libzmq's threads and memory; kept for programs that set them.
+    """
+
+    io_threads: int = 1
+    max_sockets: int = 1023
+    max_msgsz: int = _INT_MAX
+    ipv6: bool = False
+    blocky: bool = True
+    thread_priority: int = -1
+    thread_sched_policy: int = -1
+    thread_name_prefix: int = 0
+    thread_cpus: frozenset[int] = frozenset()
+    zero_copy_recv: bool = True
+
+    def get(self, option: int) -> int:
+        """Return a context option's value.
+
+        Raises:
+            UsageError: EINVAL: no such option, or it can only be set.
+            TypeError: ``option`` is not a number.
+        """
+        _check_number(option)
+        if option in _CONTEXT_CONSTANTS:
+            return _CONTEXT_CONSTANTS[option]
+        if option not in _CONTEXT_TABLE or option in _CPU_OPTIONS:
+            raise UsageError(Errno.EINVAL, hint=f"no context option {_name(option)} to read")
+        return int(getattr(self, _CONTEXT_TABLE[option][0]))
+
+    def set(self, option: int, value: int) -> None:
+        """Set a context option.
+
+        Raises:
+            TypeError: ``value`` or ``option`` is not a number, with pyzmq's text.
+            OverflowError: the value has more than 32 bits.
+            UsageError: EINVAL: no such option, or not a value it takes. Nothing has changed.
+        """
+        _check_number(option)
+        _check_kind(value, OptionKind.INT)
+        if option not in _CONTEXT_TABLE:
+            raise UsageError(Errno.EINVAL, hint=f"no context option {_name(option)} to set")
+        attribute, low, kind = _CONTEXT_TABLE[option]
+        if value < low:
+            raise UsageError(Errno.EINVAL, hint=f"{_name(option)} is {low} or more, got {value}")
+        if option == ContextOption.THREAD_AFFINITY_CPU_ADD:
+            self.thread_cpus |= {value}
+        elif option == ContextOption.THREAD_AFFINITY_CPU_REMOVE:
+            self.thread_cpus -= {value}
+        else:
+            setattr(self, attribute, kind(value))
+
+
+_ZERO_COPY_RECV = 10  # pyzmq has no name for it
+_CONTEXT_CONSTANTS: dict[int, int] = {
+    ContextOption.SOCKET_LIMIT: 65535,  # what libzmq says where select() does not limit it
+    ContextOption.MSG_T_SIZE: 64,  # octets of a zmq_msg_t, which we do not have
+}
+_CPU_OPTIONS = {ContextOption.THREAD_AFFINITY_CPU_ADD, ContextOption.THREAD_AFFINITY_CPU_REMOVE}
+_CONTEXT_TABLE: dict[int, tuple[str, int, type[int]]] = {  # number: attribute, lowest value, type
+    ContextOption.IO_THREADS: ("io_threads", 0, int),
+    ContextOption.MAX_SOCKETS: ("max_sockets", 1, int),
+    ContextOption.THREAD_PRIORITY: ("thread_priority", 0, int),
+    ContextOption.THREAD_SCHED_POLICY: ("thread_sched_policy", 0, int),
+    ContextOption.MAX_MSGSZ: ("max_msgsz", 0, int),
+    ContextOption.THREAD_AFFINITY_CPU_ADD: ("thread_cpus", 0, int),
+    ContextOption.THREAD_AFFINITY_CPU_REMOVE: ("thread_cpus", 0, int),
+    ContextOption.THREAD_NAME_PREFIX: ("thread_name_prefix", _INT_MIN, int),
+    _ZERO_COPY_RECV: ("zero_copy_recv", 0, bool),
+    SocketOption.IPV6: ("ipv6", 0, bool),
+    SocketOption.BLOCKY: ("blocky", 0, bool),
+}
+
+
+def _check_number(option: object) -> None:
+    if not isinstance(option, int):
+        raise TypeError("an integer is required")
+
+
+def _row(option: int) -> Option | None:
+    _check_number(option)
+    return TABLE.get(option)
+
+
+def _kind(option: int) -> OptionKind:
+    try:
+        return SocketOption(option).kind
+    except ValueError:
+        return OptionKind.INT  # pyzmq takes an unknown option for one
+
+
+def _check_kind(value: object, kind: OptionKind) -> None:
+    """Raise what pyzmq raises for a value of the wrong type."""
+    if isinstance(value, str):
+        raise TypeError("unicode not allowed, use setsockopt_string")
+    if kind is OptionKind.BYTES:
+        if not isinstance(value, bytes):
+            raise TypeError(f"expected bytes, got: {value!r}")
+    elif not isinstance(value, int):
+        raise TypeError(f"expected int, got: {value!r}")
+    elif kind is OptionKind.INT64:
+        if not _INT64_MIN <= value <= _INT64_MAX:
+            raise OverflowError("Python int too large to convert to C long")
+    elif not _INT_MIN <= value <= _INT_MAX:
+        raise OverflowError("value too large to convert to int")
+
+
+def _name(option: int) -> str:
+    try:
+        return SocketOption(option).name
+    except ValueError:
+        return str(option)
+
+
+def _why_unknown(option: int) -> str:
+    for reason, numbers in REFUSED.items():
+        if option in numbers:
+            return f"no type has {_name(option)}: {reason}"
+    return f"there is no option {_name(option)}; SocketOption lists them"
+
+
+def _types(types: frozenset[SocketType]) -> str:
+    return ", ".join(t.name for t in sorted(types))
+
+
+def _why_not_get(option: int, row: Option | None) -> str:
+    if row is None:
+        return _why_unknown(option)
+    if not row.readers:
+        return f"{row.number.name} can be set but not read"
+    return f"{row.number.name} can be read from {_types(row.readers)}"
+
+
+def _why_not_set(option: int, row: Option | None, value: Any, socket_type: SocketType) -> str:
+    if row is None:
+        return _why_unknown(option)
+    if not row.writers:
+        return f"{row.number.name} can only be read"
+    if socket_type not in row.writers:
+        return f"{row.number.name} is for {_types(row.writers)}, not for {socket_type.name}"
+    got = "" if row.secret else f", not {_shorten(value)}"
+    return f"{row.number.name} takes: {row.shape.words}{got}"
+
+
+def _shorten(value: int | bytes) -> str:
+    if isinstance(value, bytes) and len(value) > 64:
+        return f"{value[:64]!r}... ({len(value)} octets)"
+    return repr(value)
