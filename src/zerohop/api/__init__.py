@@ -1,0 +1,16 @@
+"""What both kinds of Socket share: everything that does not wait.
+
+Knows what the user gives and gets (parts, frames, options by name, statistics, pyzmq's error texts)
+and hands it to ``zerohop.io``. Does not know how to wait: that is all that ``zerohop.sync`` and
+``zerohop.asyncio`` add, and neither is known here.
+
+    tracker      MessageTracker: is the caller's buffer free again?
+    frame        Frame: one part, with what is known of it
+    parts        what the user gives -> parts and messages, and back
+    options      options by method and by attribute, in any case
+    endpoints    ``with socket.bind(...)``, and random ports
+    statistics   SocketStats and PeerInfo
+    monitor      what happens to a socket's connections, as pyzmq's PAIR and as records
+    socket       SocketBase
+    context      ContextBase
+"""
