@@ -37,3 +37,21 @@ async def drain(zmq: Any, receiver: Any) -> list[bytes]:
 async def receive_numbers(receiver: Any, count: int) -> list[int]:
     """Receive ``count`` messages; return the number in the first frame of each."""
     return [int((await receiver.recv_multipart())[0]) for _ in range(count)]
+
+
+async def introduce(net: Any, publisher: Any, *subscribers: Any, topic: bytes = b"") -> None:
+    """Publish under ``topic`` until each subscriber has heard it; nothing of it is left over.
+
+    A PUB does not show its subscriptions; each subscriber must have subscribed to ``topic``.
+    """
+    for subscriber in subscribers:
+
+        async def heard(subscriber: Any = subscriber) -> int:
+            await publisher.send_multipart([topic, b"can you hear me?"])
+            return int(await subscriber.poll(1))
+
+        await net.eventually(heard)
+    await publisher.send_multipart([topic, b"introduced"])
+    for subscriber in subscribers:
+        while await subscriber.recv_multipart() != [topic, b"introduced"]:
+            pass
