@@ -1,0 +1,327 @@
+"""From octets to messages: the hot loop of the receiving side.
+
+Source: RFC 37, "Framing"; the form of a frame is drawn in :mod:`zerohop.wire.frames`. Reserved flag
+bits are refused as the RFC has it. libzmq ignores them, but nobody sends them, and what has them
+set is most likely no frame at all. LONG with a short body is legal, and so are commands between
+the frames of a message, and MORE on a command, which means nothing.
+
+Every received octet passes here, so it is laid out for CPython: nothing is made for a frame but its
+body, there is no call of ours per frame, and where frames look alike the work is given to C in one
+call (``bench/micro/frames.py``). Three ways lead through the data:
+
+    _cut_run    messages with the very same header, one after the other
+    _cut_short  short frames where whole ones are sure to be there
+    _cut_any    everything else: long frames, commands, the end of the data
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import chain
+from struct import Struct
+from struct import error as TooShort
+from typing import TYPE_CHECKING
+
+from zerohop.errors import ProtocolError
+from zerohop.wire.frames import COMMAND, LONG, MORE, Command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from zerohop.wire.frames import Buffer, Message, Part
+
+MAX_FRAMES = 1_000_000
+"""Frames in one message. Empty ones cost the sender two octets and us a pointer each."""
+
+SMALL_COMMAND = 512
+"""Commands up to this size are the protocol's own affair, no message: no limit applies to them."""
+
+_SOURCE = "RFC 37, Framing"
+_LARGEST = 2**63 - 1
+_RESERVED = 0xF8
+_MESSAGE = LONG | MORE  # the largest flags of one
+_NOT_LAST = COMMAND | MORE
+# Flags, then a body that says its own size: what Pascal called a string. It reads 257 octets, so
+# they must be there, whatever the size.
+_SHORT_FRAME = Struct("B256p").unpack_from
+_LARGEST_SHORT = 2 + 255
+_LONG_HEADER = Struct(">BQ").unpack_from
+_BLOCKS = [range(count) for count in range(1, 17)]  # frames between two looks around
+_LONG_BLOCK = range(64)
+_RUN = 8  # bodies in one item of a run's iterator
+_SMALL_CHUNK = 4_096  # smaller ones are gathered: objects of their own would outweigh them
+
+
+class FrameDecoder:
+    """Cut a stream into messages and commands, whatever the cuts it arrives with.
+
+    Memory grows with the octets received, never with those announced.
+
+    Args:
+        max_message_size: limit on the body octets of one message, all frames together
+            (ZMQ_MAXMSGSIZE, which libzmq holds against each frame alone); a command over it is
+            refused, too, unless it is a :data:`SMALL_COMMAND`. Checked against the announced
+            size, before the body arrives. ``None``: no limit, libzmq's default.
+
+    Attributes:
+        saw_command: the list that the last call returned holds a :class:`Command`.
+        completed: after a ProtocolError: what was whole before the offending frame, in order.
+    """
+
+    __slots__ = (
+        "_chunks", "_flags", "_head", "_limit", "_missing", "_parts", "_room", "completed",
+        "saw_command",
+    )  # fmt: skip
+
+    def __init__(self, max_message_size: int | None = None) -> None:
+        self.saw_command = False
+        self.completed: list[Message] = []
+        self._limit = _LARGEST if max_message_size is None else max_message_size
+        self._room = self._limit  # octets that the message which is not whole yet may still have
+        self._parts: list[Part] = []  # what it has
+        self._head = b""  # a header that is not whole yet
+        self._missing = 0  # octets that the body of the current frame still lacks
+        self._flags = 0  # flags of that frame
+        self._chunks: list[bytes | bytearray] = []  # what it has
+
+    def wanted(self) -> int:
+        """Return how many octets the current frame still lacks; 0 between frames.
+
+        A reader that asks the network for just these spares the copy of what follows.
+        """
+        return self._missing
+
+    def receive_data(self, data: bytes) -> list[Message]:
+        """Take octets from the peer; return what they completed, in order.
+
+        Returns:
+            For each message of one frame its body, for each longer one the list of its bodies,
+            for each command a :class:`Command` (then ``saw_command`` is set). Empty while a
+            frame is incomplete.
+
+        Raises:
+            ProtocolError: a reserved flag bit, a size over the limit, too many frames.
+                ``completed`` has what came before. The decoder must not be fed again.
+        """
+        messages: list[Message] = []
+        self.saw_command = False
+        try:
+            position = self._resume(data, messages) if self._missing or self._head else 0
+            end = len(data)
+            # Up to here a short frame is sure to be whole, and to break no limit but that on size.
+            sure = end - _LARGEST_SHORT
+            crowded = len(self._parts) + end // 2 >= MAX_FRAMES
+            if self._limit < 255 or crowded:
+                sure = -1
+            while position < end:
+                if position <= sure:
+                    position = self._cut_short(data, position, sure, messages)
+                position = self._cut_any(data, position, crowded, messages)
+        except ProtocolError:
+            self.completed = messages
+            raise
+        return messages
+
+    def _cut_short(self, data: bytes, position: int, sure: int, messages: list[Message]) -> int:
+        """Cut short message frames up to any other frame or past ``sure``; return where to go on.
+
+        One call to ``struct`` a frame, and a look for a run after each block.
+        """
+        append = messages.append
+        parts, room = self._parts, self._room
+        block, many = _BLOCKS[-1], sure - _LARGEST_SHORT * len(_BLOCKS)
+        flags, size, last_size = 0, 0, -1
+        try:
+            while position <= sure:
+                if position > many:
+                    block = _BLOCKS[(sure - position) // _LARGEST_SHORT]
+                for _ in block:
+                    flags, body = _SHORT_FRAME(data, position)
+                    size = len(body)
+                    if flags:
+                        if flags != MORE:
+                            return position
+                        room -= size
+                        if room < 0:
+                            raise _over_limit(self._limit - room, self._limit)
+                        parts.append(body)
+                    elif parts:
+                        if size > room:
+                            raise _over_limit(self._limit - room + size, self._limit)
+                        parts.append(body)
+                        append(parts)
+                        parts, room = [], self._limit
+                    else:
+                        append(body)
+                    position += 2 + size
+                if size == last_size and not (flags or parts):
+                    start = position - size
+                    position = _cut_run(data, data[start - 2 : start], position, messages)
+                last_size = size
+            return position
+        finally:
+            self._parts, self._room = parts, room
+
+    def _cut_any(  # noqa: PLR0912, PLR0915 (hot: a call per frame would double its cost)
+        self, data: bytes, position: int, crowded: bool, messages: list[Message]
+    ) -> int:
+        """Cut a block of frames of any kind; keep one that is not whole; return where to go on."""
+        append, end = messages.append, len(data)
+        parts, room = self._parts, self._room
+        last_size = -1
+        try:
+            for _ in _LONG_BLOCK:
+                flags = data[position]
+                if flags & LONG:
+                    flags, size = _LONG_HEADER(data, position)
+                    start = position + 9
+                else:
+                    start = position + 2
+                    size = data[start - 1]
+                if size > room or flags > _MESSAGE:
+                    self._check(flags, size, room)
+                stop = start + size
+                if stop > end:
+                    self._flags, self._missing = flags, stop - end
+                    self._collect(data[start:])
+                    return end
+                body = data[start:stop]
+                if not flags & _NOT_LAST:
+                    if parts:
+                        parts.append(body)
+                        append(parts)
+                        parts, room = [], self._limit
+                    else:
+                        append(body)
+                        if size == last_size:
+                            stop = _cut_run(data, data[position:start], stop, messages)
+                        last_size = size
+                elif flags & COMMAND:
+                    append(Command(body))
+                    self.saw_command = True
+                else:
+                    parts.append(body)
+                    room -= size
+                    if crowded and len(parts) == MAX_FRAMES:
+                        raise _too_many_frames()
+                position = stop
+                if stop == end:
+                    break
+            return position
+        except (IndexError, TooShort):  # of the header, and met once per data: cheaper than a check
+            self._head = data[position:]
+            return end
+        finally:
+            self._parts, self._room = parts, room
+
+    def _resume(self, data: bytes, messages: list[Message]) -> int:
+        """Go on with the frame that the last call left; return where the next one begins."""
+        start = 0
+        if self._head:
+            head = self._head + data[:9]
+            length = 9 if head[0] & LONG else 2
+            if len(head) < length:
+                self._head = head
+                return len(data)
+            start = length - len(self._head)
+            self._head = b""
+            flags, size = _LONG_HEADER(head) if length == 9 else (head[0], head[1])
+            self._check(flags, size, self._room)
+            self._flags, self._missing = flags, size
+        stop = start + self._missing
+        if stop > len(data):
+            self._missing = stop - len(data)
+            self._collect(data[start:])
+            return len(data)
+        self._chunks.append(data[start:stop])
+        body = b"".join(self._chunks)
+        self._chunks = []
+        self._missing = 0
+        self._take(body, messages)
+        return stop
+
+    def _take(self, body: bytes, messages: list[Message]) -> None:
+        """Put the body of the resumed frame where it belongs, as :meth:`_cut_any` does."""
+        if self._flags & COMMAND:
+            messages.append(Command(body))
+            self.saw_command = True
+        elif self._flags & MORE:
+            self._parts.append(body)
+            self._room -= len(body)
+            if len(self._parts) == MAX_FRAMES:
+                raise _too_many_frames()
+        elif self._parts:
+            self._parts.append(body)
+            messages.append(self._parts)
+            self._parts, self._room = [], self._limit
+        else:
+            messages.append(body)
+
+    def _collect(self, data: bytes) -> None:
+        """Add octets to the body of the current frame.
+
+        A list, joined once: a growing body that is copied at each step would cost O(n^2).
+        """
+        chunks = self._chunks
+        if len(data) >= _SMALL_CHUNK:
+            chunks.append(data)
+        elif chunks and isinstance(last := chunks[-1], bytearray):
+            last += data
+        else:
+            chunks.append(bytearray(data))
+
+    def _check(self, flags: int, size: int, room: int) -> None:
+        """Refuse a frame that may not be, by its header alone."""
+        if flags & _RESERVED:
+            raise ProtocolError(
+                f"reserved bits are set in frame flags {flags:#04x}", source=_SOURCE
+            )
+        if not flags & COMMAND:
+            if size > room:
+                raise _over_limit(self._limit - room + size, self._limit)
+        elif size > max(self._limit, SMALL_COMMAND):
+            raise _over_limit(size, self._limit)
+
+
+def _cut_run(data: bytes, header: bytes, position: int, messages: list[Message]) -> int:
+    """Cut the messages from ``position`` on that have the very ``header`` of the one before.
+
+    Benchmarks and sensors send thousands of them. The windows grow with success, so that the last
+    one, which fails, wastes no more than was gained.
+    """
+    size = header[1] if len(header) == 2 else int.from_bytes(header[1:])
+    stride = len(header) + size
+    window = 2 * _RUN
+    while True:
+        count = min(window, (len(data) - position) // stride) // _RUN * _RUN
+        if not count or not data.startswith(header, position + (count - 1) * stride):
+            return position
+        stop = position + count * stride
+        for offset in range(len(header)):
+            column = data[position + offset : stop : stride]
+            if column.strip(header[offset : offset + 1]):
+                return position
+        with memoryview(data)[position:stop] as run:
+            messages.extend(chain.from_iterable(_run_cutter(len(header), size)(run)))
+        position = stop
+        window *= 4
+
+
+@lru_cache(maxsize=256)
+def _run_cutter(header_size: int, size: int) -> Callable[[Buffer], Iterator[tuple[bytes, ...]]]:
+    """Return a function that iterates over the bodies of a run, :data:`_RUN` at a time."""
+    return Struct(f"{header_size}x{size}s" * _RUN).iter_unpack
+
+
+def _over_limit(size: int, limit: int) -> ProtocolError:
+    if size > _LARGEST:
+        return ProtocolError(f"peer announced {size} octets, over 2^63 - 1", source=_SOURCE)
+    return ProtocolError(
+        f"peer announced {size} octets, over max_message_size={limit}",
+        source=_SOURCE,
+        hint="raise the MAXMSGSIZE option if such messages are expected",
+    )
+
+
+def _too_many_frames() -> ProtocolError:
+    return ProtocolError(f"peer sent a message of over {MAX_FRAMES} frames", source=_SOURCE)

@@ -1,0 +1,137 @@
+"""ZMTP 3 frames: what they look like, and the encoder.
+
+    frame = flags size body
+    flags = 1 octet: bit 0 MORE, bit 1 LONG, bit 2 COMMAND, bits 3-7 zero
+    size  = 1 octet, or 8 octets in network order when LONG is set; below 2^63
+    body  = size octets
+
+Source: RFC 37, "Framing"; RFC 23 has the same. The way back is in :mod:`zerohop.wire.decoder`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Buffer: TypeAlias = bytes | memoryview
+"""What goes to the network: octets, C-contiguous."""
+
+Part: TypeAlias = bytes | memoryview
+"""One frame of a message. Received ones are always ``bytes``."""
+
+Message: TypeAlias = Part | list[Part]
+"""A message of one frame travels bare; a list is a message of two frames or more."""
+
+
+class Command(bytes):
+    """The body of a command frame, still undecoded: a name with its length, then data."""
+
+    __slots__ = ()
+
+
+MORE, LONG, COMMAND = 0x01, 0x02, 0x04
+
+BY_REFERENCE = 32_768
+"""From this many octets on a body is handed on as it is: copying it costs more than a buffer more.
+"""
+
+_SHORT = 256  # sizes below take one octet
+_BATCH = 8  # from this many messages on, asking C what they have in common is paid back
+
+
+def encode(messages: Iterable[Message]) -> list[Buffer]:
+    """Encode messages in order: small ones joined, large bodies by reference.
+
+    Args:
+        messages: whole messages; a :class:`Command` among them becomes a command frame. A
+            ``memoryview`` must be C-contiguous; its format does not matter.
+
+    Returns:
+        Buffers whose concatenation is the wire form; none if there are no messages. A body of
+        :data:`BY_REFERENCE` octets or more is a buffer of its own, not copied: until it is
+        written its owner may not change it.
+    """
+    batch = messages if type(messages) is list else list(messages)
+    count = len(batch)
+    if count >= _BATCH and list(map(type, batch)).count(bytes) == count:
+        joined = _join(cast("list[bytes]", batch))
+        if joined is not None:
+            return [joined]
+    buffers: list[Buffer] = []
+    pieces: list[Buffer] = []
+    append = pieces.append
+    for message in batch:
+        if isinstance(message, list):
+            for part in message[:-1]:
+                if type(part) is bytes and len(part) < _SHORT:
+                    append(_MORE_HEADERS[len(part)])
+                    append(part)
+                else:
+                    _encode_part(MORE, part, pieces, buffers)
+            last = message[-1]
+        else:
+            last = message
+        if type(last) is bytes and len(last) < _SHORT:
+            append(_HEADERS[len(last)])
+            append(last)
+        else:
+            _encode_part(0, last, pieces, buffers)
+    if pieces:
+        buffers.append(b"".join(pieces))
+    return buffers
+
+
+def encoded_size(message: Message) -> int:
+    """Return how many octets the message takes on the wire."""
+    if isinstance(message, list):
+        return sum(map(encoded_size, message))
+    size = message.nbytes if isinstance(message, memoryview) else len(message)
+    return size + 2 if size < _SHORT else size + 9
+
+
+def _join(batch: list[bytes]) -> bytes | None:
+    """Encode messages of one frame without a loop of ours, or not at all if some are large."""
+    sizes = list(map(len, batch))
+    size = sizes[0]
+    if sizes.count(size) == len(sizes) and size < BY_REFERENCE:
+        header = _header(0, size)
+        return header + header.join(batch)
+    size = max(sizes)
+    if size >= BY_REFERENCE:
+        return None
+    pieces = batch * 2
+    pieces[1::2] = batch
+    if size < _SHORT:
+        pieces[::2] = map(_HEADERS.__getitem__, sizes)
+    else:
+        pieces[::2] = [_HEADERS[n] if n < _SHORT else _header(0, n) for n in sizes]
+    return b"".join(pieces)
+
+
+def _encode_part(flags: int, part: Part, pieces: list[Buffer], buffers: list[Buffer]) -> None:
+    """Add a frame of any size and kind; move ``pieces`` to ``buffers`` before a large body."""
+    if type(part) is Command:
+        flags = COMMAND
+    size = part.nbytes if isinstance(part, memoryview) else len(part)
+    pieces.append(_header(flags, size))
+    if size < BY_REFERENCE:
+        pieces.append(part)
+        return
+    buffers.append(b"".join(pieces))
+    pieces.clear()
+    # Writers slice what they could not write at once: that takes a flat view of octets.
+    buffers.append(part.cast("B") if isinstance(part, memoryview) else part)
+
+
+@lru_cache(maxsize=4_096)
+def _header(flags: int, size: int) -> bytes:
+    if size < _SHORT:
+        return bytes((flags, size))
+    return bytes((flags | LONG,)) + size.to_bytes(8, "big")
+
+
+_HEADERS = [_header(0, size) for size in range(_SHORT)]
+_MORE_HEADERS = [_header(MORE, size) for size in range(_SHORT)]
