@@ -193,6 +193,11 @@ class SocketCore:
         self._returned.appendleft(message)
         self.receive_lane = None
 
+    def put_back_part(self, part: Part) -> None:
+        """Return a part that was taken and not used, before what is left of its message."""
+        self._parts_in.appendleft(part)
+        self.receive_lane = None
+
     # Options
 
     def set_option(self, option: int, value: int | bytes) -> None:

@@ -6,7 +6,9 @@ one place where what the core decided becomes system calls.
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import threading
 import time
 from typing import TYPE_CHECKING, Protocol
 
@@ -20,7 +22,6 @@ from zerohop.io.stream import Stream
 
 if TYPE_CHECKING:
     import socket
-    import threading
     from collections.abc import Callable
 
     from zerohop.core.link import Dialer, Listener
@@ -35,8 +36,12 @@ _log = logging.getLogger("zerohop")
 class Front(Protocol):
     """The Socket that the application holds; told when waiting may have come to an end."""
 
-    def activity(self) -> None:
-        """The core has changed: lanes, readiness, or its end. Called with the lock held."""
+    def activity(self) -> bool:
+        """The core has changed: lanes, readiness, or its end. Called with the lock held.
+
+        Returns:
+            Whether the front has sent or received: then there is more to pump.
+        """
 
 
 class SocketDriver:
@@ -71,7 +76,8 @@ class SocketDriver:
         self._later: Handle | None = None
         self._linger_until: float | None = None
         self._pumping = False
-        self._wakes = False
+        self._again = False
+        self._thread: int | None = None
         core.driver = self
         context.drivers.add(self)
 
@@ -87,8 +93,14 @@ class SocketDriver:
         """Seconds on the loop's clock; before there is a loop, on the clock that loops use."""
         return time.monotonic() if self.loop is None else self.loop.time()
 
-    def attach(self, loop: Loop) -> None:
-        """Drive over ``loop`` from now on; takes along what another loop was watching."""
+    def attach(self, loop: Loop, *, thread: int | None = None) -> None:
+        """Drive over ``loop`` from now on; takes along what another loop was watching.
+
+        Args:
+            loop: the loop.
+            thread: the only thread that may call the loop (asyncio); None: any thread may.
+        """
+        self._thread = thread
         if self.loop is loop:
             return
         self.detach()
@@ -104,19 +116,18 @@ class SocketDriver:
 
     def detach(self) -> None:
         """Watch nothing any more; :meth:`attach` goes on. Nothing is lost."""
-        if self.loop is None:
+        loop, self.loop = self.loop, None
+        if loop is None:
             return
-        for acceptor in self._acceptors.values():
-            acceptor.stop()
-        for stream in self._streams.values():
-            stream.detach()
-        for dialing in self._dialings.values():
-            dialing.stop()
+        # A closed asyncio loop has forgotten its descriptors and refuses to be asked.
+        usable = not getattr(loop, "is_closed", _never)()
+        watchers = (*self._acceptors.values(), *self._streams.values(), *self._dialings.values())
+        for watcher in watchers:
+            watcher.detach(loop if usable else None)
         for handle in (self._timer, self._later):
             if handle is not None:
                 handle.cancel()
         self._timer = self._later = None
-        self.loop = None
 
     # What the application asks
 
@@ -257,35 +268,46 @@ class SocketDriver:
     def pump(self) -> None:
         """Move everything the core has to say: octets, new links, the next deadline, who waits."""
         if self._pumping:
-            return  # what is left in the lists is taken by the outer call's loop
+            self._again = True
+            return
         self._pumping = True
-        core, links = self.core, self.core.links
         try:
             while True:
-                core.settle(self.now())
-                if links.to_flush:
-                    self._flush()
-                elif links.to_resume:
-                    self._resume()
-                elif links.to_close:
-                    self._finish(links.to_close.pop())
-                elif links.to_dial and self.loop is not None:
-                    self._dial(links.to_dial.pop(0))
-                elif not (links.room or core.pattern.announcements or core.pattern.refused):
+                self._again = False
+                self._act()
+                shared = self.context.core
+                if shared.readable or shared.writable or shared.changed:
+                    self.context.hand_over(self)
+                if self.front is not None and self.front.activity():
+                    continue
+                if not self._again:
                     break
-            if links.stale:
-                self._arm()
-            if links.reports:
-                self._report()
         finally:
             self._pumping = False
-        context = self.context.core
-        if context.readable or context.writable or context.changed:
-            self.context.hand_over(self)
-        if self.front is not None:
-            self.front.activity()
-        elif core.closed and not self.released:
+        if self.front is None and self.core.closed and not self.released:
             self._release_if_finished()
+
+    def _act(self) -> None:
+        """Turn the core's lists into system calls until they are empty."""
+        core, links = self.core, self.core.links
+        while True:
+            core.settle(self.now())
+            if links.to_flush:
+                self._flush()
+            elif links.to_resume:
+                self._resume()
+            elif links.to_close:
+                self._finish(links.to_close.pop())
+            elif links.to_dial and self.loop is not None:
+                self._dial(links.to_dial.pop(0))
+            elif not (links.room or core.pattern.announcements or core.pattern.refused):
+                break
+        if self._dialings:
+            self._drop_dialings()
+        if links.stale:
+            self._arm()
+        if links.reports:
+            self._report()
 
     def _flush(self) -> None:
         peers = self.core.links.to_flush
@@ -336,7 +358,23 @@ class SocketDriver:
 
     def woken(self) -> None:
         """Something happened through another socket's call; lock held, any thread."""
-        self.pump()
+        if self._thread is None or self._thread == threading.get_ident():
+            self.pump()
+            return
+        assert self.loop is not None
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits there
+            self.loop.call_soon_threadsafe(self._on_woken)
+
+    def _on_woken(self) -> None:
+        with self.lock:
+            self.pump()
+
+    def _drop_dialings(self) -> None:
+        """End the attempts whose connect() was taken back meanwhile."""
+        for dialer, dialing in list(self._dialings.items()):
+            if dialer not in self.core.links.dialers:
+                del self._dialings[dialer]
+                dialing.close()
 
     # Dialling and accepting
 
@@ -436,3 +474,7 @@ class SocketDriver:
         self.core.closed = True
         self.core.send_lane = self.core.receive_lane = None
         self.released = True
+
+
+def _never() -> bool:
+    return False

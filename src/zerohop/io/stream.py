@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from zerohop.core.link import Link
     from zerohop.io.driver import SocketDriver
+    from zerohop.io.loop import Loop
 
 READ_SIZE = 64 * 1024
 _LARGE_READ_SIZE = 1024 * 1024
@@ -49,11 +50,14 @@ class Stream:
         if self._blocked:
             self._driver.loop_in_use.add_writer(self._fd, self._on_writable)
 
-    def detach(self) -> None:
-        """Stop watching, on the loop in use; :meth:`start` goes on from there."""
-        self.pause()
-        if self._blocked:
-            self._driver.loop_in_use.remove_writer(self._fd)
+    def detach(self, loop: Loop | None) -> None:
+        """Stop watching on ``loop`` (None: it is gone); :meth:`start` goes on from there."""
+        if loop is not None:
+            if not self._paused:
+                loop.remove_reader(self._fd)
+            if self._blocked:
+                loop.remove_writer(self._fd)
+        self._paused = True
 
     def pause(self) -> None:
         """Read no more: the network makes the sender wait."""
@@ -150,7 +154,7 @@ class Stream:
         """Close the OS socket; nothing is called back any more."""
         if self.closed:
             return
-        self.detach()
+        self.detach(self._driver.loop)
         self.closed = True
         self._sock.close()
 

@@ -1,0 +1,231 @@
+"""Opening a connection: names resolved off the I/O path, every address tried."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import threading
+from typing import TYPE_CHECKING
+
+from zerohop.core.endpoint import IpcEndpoint, TcpEndpoint
+from zerohop.io.addresses import (
+    SocketAddress,
+    interface_address,
+    numeric_address,
+    printable,
+    resolve,
+)
+from zerohop.io.sockets import set_ipc_options, set_tcp_options
+
+if TYPE_CHECKING:
+    from zerohop.core.link import Dialer
+    from zerohop.io.driver import SocketDriver
+    from zerohop.io.loop import Handle, Loop
+
+_IN_PROGRESS = (errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EAGAIN, errno.EALREADY)
+
+
+class Dialing:
+    """One attempt to reach one endpoint: its addresses one after another, until one answers.
+
+    A name is resolved in a thread of its own, again on every attempt, so that a slow resolver delays
+    nobody else and a changed address is found (libzmq resolves in the thread that does all I/O).
+    """
+
+    def __init__(self, driver: SocketDriver, dialer: Dialer) -> None:
+        self._driver = driver
+        self._dialer = dialer
+        self._addresses: list[SocketAddress | str] | None = None
+        self._sock: socket.socket | None = None
+        self._timer: Handle | None = None
+        self._error: OSError = OSError(errno.EHOSTUNREACH, os.strerror(errno.EHOSTUNREACH))
+        self._over = False
+
+    def start(self) -> None:
+        """Go; also after the driver has moved to another loop."""
+        if self._sock is not None:
+            self._watch()
+        elif self._addresses is not None:
+            self._next()
+        else:
+            self._find()
+
+    def detach(self, loop: Loop | None) -> None:
+        """Watch nothing on ``loop`` any more (None: it is gone); :meth:`start` goes on."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._sock is not None and loop is not None:
+            loop.remove_writer(self._sock.fileno())
+
+    def close(self) -> None:
+        """Give up, silently."""
+        self.detach(self._driver.loop)
+        self._over = True
+        if self._sock is not None:
+            self._sock.close()
+            self._sock = None
+
+    def abandon(self) -> None:
+        """In a forked child: close our copy, touch no loop."""
+        self._over = True
+        if self._sock is not None:
+            self._sock.close()
+
+    def _find(self) -> None:
+        endpoint = self._dialer.endpoint
+        if isinstance(endpoint, IpcEndpoint):
+            self._addresses = [("\0" if endpoint.abstract else "") + endpoint.path]
+            self._next()
+            return
+        assert isinstance(endpoint, TcpEndpoint)
+        literal = numeric_address(endpoint.host, endpoint.port)
+        if literal is not None:
+            self._addresses = [literal]
+            self._next()
+            return
+        loop = self._driver.loop_in_use
+        ipv6 = self._driver.core.options.ipv6
+
+        def look_up() -> None:
+            found: list[SocketAddress] = []
+            error: OSError | None = None
+            try:
+                found = resolve(endpoint.host, endpoint.port, ipv6=ipv6)
+            except OSError as reason:
+                error = reason
+            try:
+                loop.call_soon_threadsafe(self._found, found, error)
+            except RuntimeError:
+                return  # the loop has ended meanwhile; whoever attaches the next one asks again
+
+        threading.Thread(target=look_up, name=f"zerohop-resolve-{endpoint.host}", daemon=True).start()
+
+    def _found(self, addresses: list[SocketAddress], error: OSError | None) -> None:
+        with self._driver.lock:
+            if self._over or self._addresses is not None:
+                return
+            if error is not None:
+                self._fail(
+                    OSError(error.errno or errno.EHOSTUNREACH, f"cannot resolve the name: {error}")
+                )
+                return
+            self._addresses = list(addresses)
+            self._next()
+
+    def _next(self) -> None:
+        """Try the next address; when none is left the attempt has failed."""
+        driver, options = self._driver, self._driver.core.options
+        while self._addresses:
+            address = self._addresses.pop(0)
+            try:
+                if isinstance(address, str):
+                    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+                else:
+                    sock = socket.socket(address[0], socket.SOCK_STREAM)
+            except OSError as error:
+                self._error = error
+                continue
+            self._sock = sock
+            sock.setblocking(False)
+            try:
+                if isinstance(address, str):
+                    set_ipc_options(sock, options.ipc_options())
+                    number = sock.connect_ex(address)
+                else:
+                    set_tcp_options(sock, options.tcp_options())
+                    self._bind_source(sock, address[0])
+                    number = sock.connect_ex(address[1])
+            except OSError as error:
+                self._give_up_address(error)
+                continue
+            if number == 0:
+                self._connected()
+                return
+            if number in _IN_PROGRESS and not isinstance(address, str):
+                self._watch()
+                return
+            self._give_up_address(_os_error(number))
+        if not self._over and driver.loop is not None:
+            self._fail(self._error)
+
+    def _bind_source(self, sock: socket.socket, family: socket.AddressFamily) -> None:
+        """``tcp://source;destination``: connect from a given address or interface."""
+        endpoint = self._dialer.endpoint
+        assert isinstance(endpoint, TcpEndpoint)
+        if endpoint.source_host is None:
+            return
+        host, port = endpoint.source_host, endpoint.source_port or 0
+        if host == "*":
+            host = "::" if family == socket.AF_INET6 else "0.0.0.0"  # noqa: S104
+        source = numeric_address(host, port)
+        if source is None:
+            found = interface_address(host, ipv6=family == socket.AF_INET6)
+            source = numeric_address(found, port) if found else None
+        if source is None:
+            raise OSError(errno.ENODEV, f"no interface named {host} to connect from")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(source[1])
+
+    def _watch(self) -> None:
+        assert self._sock is not None
+        loop = self._driver.loop_in_use
+        loop.add_writer(self._sock.fileno(), self._on_writable)
+        timeout = self._driver.core.options.connect_timeout
+        if timeout:
+            self._timer = loop.call_at(loop.time() + timeout, self._on_timeout)
+
+    def _on_writable(self) -> None:
+        with self._driver.lock:
+            sock = self._sock
+            if sock is None or self._over:
+                return
+            self.detach(self._driver.loop)
+            number = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if number:
+                self._give_up_address(_os_error(number))
+                self._next()
+            else:
+                self._connected()
+
+    def _on_timeout(self) -> None:
+        with self._driver.lock:
+            if self._sock is None or self._over:
+                return
+            self.detach(self._driver.loop)
+            self._give_up_address(_os_error(errno.ETIMEDOUT))
+            self._next()
+
+    def _give_up_address(self, error: OSError) -> None:
+        self._error = error
+        if self._sock is not None:
+            self._sock.close()
+            self._sock = None
+
+    def _connected(self) -> None:
+        sock, self._sock = self._sock, None
+        assert sock is not None
+        self._over = True
+        scheme = "ipc" if sock.family == socket.AF_UNIX else "tcp"
+        try:
+            local = printable(sock.getsockname(), scheme=scheme)
+            remote = printable(sock.getpeername(), scheme=scheme)
+        except OSError as error:  # gone again already
+            sock.close()
+            self._driver.dial_failed(self._dialer, error)
+            return
+        if scheme == "tcp" and local == remote:
+            # A port of our own range connected to itself while nobody listened (TCP simultaneous open).
+            sock.close()
+            self._driver.dial_failed(self._dialer, _os_error(errno.ECONNREFUSED))
+            return
+        self._driver.dialled(self._dialer, sock, local, remote)
+
+    def _fail(self, error: OSError) -> None:
+        self._over = True
+        self._driver.dial_failed(self._dialer, error)
+
+
+def _os_error(number: int) -> OSError:
+    return OSError(number, os.strerror(number))

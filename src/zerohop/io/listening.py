@@ -1,0 +1,278 @@
+"""Binding to tcp and ipc, and accepting peers."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import socket
+import stat
+import struct
+import tempfile
+from typing import TYPE_CHECKING
+
+from zerohop.constants import Event
+from zerohop.core.endpoint import IpcEndpoint, TcpEndpoint
+from zerohop.errors import EndpointError
+from zerohop.io.addresses import local_address, printable
+from zerohop.io.sockets import set_ipc_options, set_listener_options, set_tcp_options
+
+if TYPE_CHECKING:
+    from zerohop.core.link import Listener
+    from zerohop.core.options import SocketOptions
+    from zerohop.io.driver import SocketDriver
+    from zerohop.io.loop import Handle, Loop
+
+_ACCEPTS_A_TURN = 64
+_PAUSE = 0.1  # seconds without accepting after EMFILE: libzmq spins
+_NO_MORE_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_PEERCRED = struct.Struct("3i")  # pid, uid, gid
+
+
+def open_listener(
+    endpoint: TcpEndpoint | IpcEndpoint, options: SocketOptions
+) -> tuple[socket.socket, str, str]:
+    """Bind and listen.
+
+    Returns:
+        The non-blocking OS socket, the resolved endpoint (LAST_ENDPOINT), and the path of the file to be
+        removed when it is closed (``""``: none).
+
+    Raises:
+        EndpointError: EADDRINUSE, ENODEV, EADDRNOTAVAIL, EACCES, ENOENT, ...
+    """
+    if options.use_fd is not None:
+        return _adopt(options.use_fd, endpoint)
+    if isinstance(endpoint, TcpEndpoint):
+        return _listen_tcp(endpoint, options)
+    return _listen_ipc(endpoint, options)
+
+
+def _adopt(fd: int, endpoint: TcpEndpoint | IpcEndpoint) -> tuple[socket.socket, str, str]:
+    """USE_FD: somebody else has bound it and listens; we accept, and never unlink its file."""
+    try:
+        sock = socket.socket(fileno=os.dup(fd))
+        sock.setblocking(False)
+        scheme = "tcp" if isinstance(endpoint, TcpEndpoint) else "ipc"
+        return sock, printable(sock.getsockname(), scheme=scheme), ""
+    except OSError as error:
+        raise _endpoint_error(error, str(endpoint)) from error
+
+
+def _listen_tcp(
+    endpoint: TcpEndpoint, options: SocketOptions
+) -> tuple[socket.socket, str, str]:
+    text = str(endpoint)
+    family, address = local_address(endpoint.host, endpoint.port, ipv6=options.ipv6, endpoint=text)
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        set_listener_options(sock, options.tcp_options())
+        if family == socket.AF_INET6:
+            # libzmq: with IPV6 one listener serves both families.
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        sock.bind(address)
+        sock.listen(options.backlog)
+    except OSError as error:
+        sock.close()
+        raise _endpoint_error(error, text) from error
+    sock.setblocking(False)
+    return sock, printable(sock.getsockname(), scheme="tcp"), ""
+
+
+def _listen_ipc(
+    endpoint: IpcEndpoint, options: SocketOptions
+) -> tuple[socket.socket, str, str]:
+    text = str(endpoint)
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    path = endpoint.path
+    made = ""
+    try:
+        if endpoint.wildcard:
+            made = tempfile.mkdtemp(prefix="zerohop-")
+            path = os.path.join(made, "socket")
+        if endpoint.abstract:
+            sock.bind("\0" + path)
+        else:
+            _remove_stale(path, text)
+            sock.bind(path)
+        set_ipc_options(sock, options.ipc_options())
+        sock.listen(options.backlog)
+    except OSError as error:
+        sock.close()
+        if made:
+            shutil.rmtree(made, ignore_errors=True)
+        if error.errno == errno.ENOENT:
+            raise EndpointError(
+                errno.ENOENT,
+                f'No such file or directory for ipc path "{path}".',
+                endpoint=text,
+                hint="the directory of an ipc path has to exist",
+            ) from error
+        raise _endpoint_error(error, text) from error
+    sock.setblocking(False)
+    if endpoint.abstract:
+        return sock, f"ipc://@{path}", ""
+    return sock, f"ipc://{path}", path
+
+
+def _remove_stale(path: str, text: str) -> None:
+    """Unlink a socket file that nobody listens at; a live one is never stolen (libzmq steals it).
+
+    Raises:
+        EndpointError: EADDRINUSE, somebody listens there, or it is no socket.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(mode):
+        raise EndpointError(
+            errno.EADDRINUSE, endpoint=text, hint=f"{path} exists and is not a socket"
+        )
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(path)
+        except ConnectionRefusedError:
+            os.unlink(path)
+            return
+        except FileNotFoundError:
+            return
+        except BlockingIOError:
+            pass  # a listener whose queue is full is alive, too
+    raise EndpointError(
+        errno.EADDRINUSE,
+        endpoint=text,
+        hint=f"a live process listens at {path}; a stale file would have been replaced",
+    )
+
+
+def _endpoint_error(error: OSError, endpoint: str) -> EndpointError:
+    number = error.errno or errno.EINVAL
+    if number == errno.EADDRNOTAVAIL:
+        number = errno.ENODEV  # what libzmq says of an address that is not ours
+    return EndpointError(number, endpoint=endpoint, hint=f"the system says: {error.strerror}")
+
+
+class Acceptor:
+    """A listening socket and the loop that watches it.
+
+    Args:
+        driver: gets the accepted connections.
+        listener: the core's side.
+        sock: listening, non-blocking; owned.
+        path: file to remove on close, or ``""``.
+    """
+
+    def __init__(
+        self, driver: SocketDriver, listener: Listener, sock: socket.socket, path: str
+    ) -> None:
+        self._driver = driver
+        self._listener = listener
+        self._sock = sock
+        self._path = path
+        self._watching = False
+        self._pause: Handle | None = None
+        self._owner_pid = os.getpid()
+        self._inode = os.stat(path).st_ino if path else 0
+
+    def start(self) -> None:
+        """Accept on the driver's loop."""
+        if not self._watching:
+            self._watching = True
+            self._driver.loop_in_use.add_reader(self._sock.fileno(), self._on_readable)
+
+    def detach(self, loop: Loop | None) -> None:
+        """Stop accepting on ``loop`` (None: it is gone); the system keeps who calls meanwhile."""
+        if self._pause is not None:
+            self._pause.cancel()
+            self._pause = None
+        if self._watching and loop is not None:
+            loop.remove_reader(self._sock.fileno())
+        self._watching = False
+
+    def close(self) -> None:
+        """Free the address before returning."""
+        self.detach(self._driver.loop)
+        self._sock.close()
+        self._remove_file()
+
+    def abandon(self) -> None:
+        """In a forked child: close our copy; the address is the parent's."""
+        self._sock.close()
+
+    def _remove_file(self) -> None:
+        """Remove our socket file, unless somebody has put another in its place."""
+        path = self._path
+        if not path or os.getpid() != self._owner_pid:
+            return
+        try:
+            if os.stat(path).st_ino == self._inode:
+                os.unlink(path)
+        except OSError:
+            return
+        parent = os.path.dirname(path)
+        if os.path.basename(parent).startswith("zerohop-") and os.path.basename(path) == "socket":
+            shutil.rmtree(parent, ignore_errors=True)
+
+    def _on_readable(self) -> None:
+        driver = self._driver
+        with driver.lock:
+            for _ in range(_ACCEPTS_A_TURN):
+                if not self._watching:
+                    return
+                try:
+                    sock, name = self._sock.accept()
+                except (BlockingIOError, InterruptedError):
+                    return
+                except OSError as error:
+                    self._failed(error)
+                    return
+                self._take(sock, name)
+
+    def _failed(self, error: OSError) -> None:
+        driver = self._driver
+        self._listener.last_error = error
+        driver.core.links.record(
+            Event.ACCEPT_FAILED, error.errno or 0, self._listener.endpoint, reason=str(error)
+        )
+        if error.errno in _NO_MORE_FILES:
+            loop = driver.loop_in_use
+            self.detach(loop)
+            self._pause = loop.call_at(loop.time() + _PAUSE, self._after_pause)
+
+    def _after_pause(self) -> None:
+        with self._driver.lock:
+            self._pause = None
+            if self._driver.loop is not None:
+                self.start()
+
+    def _take(self, sock: socket.socket, name: object) -> None:
+        driver = self._driver
+        options = driver.core.options
+        sock.setblocking(False)
+        if sock.family == socket.AF_UNIX:
+            scheme = "ipc"
+            remote = printable(name, scheme=scheme) or self._listener.endpoint
+            ipc = options.ipc_options()
+            set_ipc_options(sock, ipc)
+            admitted = not ipc.filtered or ipc.admits(*_credentials(sock))
+        else:
+            scheme = "tcp"
+            remote = printable(name, scheme=scheme)
+            tcp = options.tcp_options()
+            set_tcp_options(sock, tcp)
+            admitted = not isinstance(name, tuple) or tcp.admits(name[0])
+        if not admitted:
+            sock.close()
+            return
+        driver.accepted(
+            self._listener, sock, printable(sock.getsockname(), scheme=scheme), remote
+        )
+
+
+def _credentials(sock: socket.socket) -> tuple[int, int, int]:
+    """Process, user and group of an ipc peer, as the kernel knows them (Linux)."""
+    raw = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEERCRED.size)
+    pid, uid, gid = _PEERCRED.unpack(raw)
+    return pid, uid, gid
