@@ -286,6 +286,7 @@ class Reactor:
         if timers:
             seconds = max(0.0, min(seconds, timers[0].when - monotonic()))
         serial = self._serial
+        interrupted = self._driver  # our own sleep, by a signal handler that waits, too
         self._driver = get_ident()
         self._asleep = True
         if self._ready:  # looked at after _asleep is set: see call_soon_threadsafe
@@ -300,6 +301,20 @@ class Reactor:
         if self._stopping:
             self._close()
             return
+        if events:
+            self._dispatch(events, serial)
+        if timers:
+            self._run_timers(monotonic())
+        for _ in range(len(self._ready)):
+            self._ready.popleft().run()
+        if interrupted:
+            # It sleeps on when the handler returns, for things that may have come already.
+            self._driver = interrupted
+            self._asleep = True
+            self.ring()
+
+    def _dispatch(self, events: list[tuple[int, int]], serial: int) -> None:
+        """Call whom the events are for; ``serial`` is the registration that was the latest then."""
         for fd, mask in events:
             watched = self._watched.get(fd, _UNWATCHED)
             if watched.serial > serial:
@@ -309,10 +324,6 @@ class Reactor:
                 watched = self._watched.get(fd, _UNWATCHED)
             if watched.writer is not None and mask & ~READ and watched.serial <= serial:
                 watched.writer.run()
-        if timers:
-            self._run_timers(monotonic())
-        for _ in range(len(self._ready)):
-            self._ready.popleft().run()
 
     def _run_timers(self, now: float) -> None:
         timers = self._timers

@@ -1,0 +1,198 @@
+"""Where a blocking socket meets its driver: lanes for the hot path, batches, and who waits.
+
+The driver calls :meth:`Front.activity` after whatever happened, the lock held. Between such calls
+the application's threads use the lanes below without the lock.
+
+*First message at once, the rest together.* A message for a peer that is idle is written by the call
+that sends it. A program that goes on sending without waiting for anything soon pays a system call a
+message; so after a few of them (``_AT_ONCE``) within a moment (``_MOMENT``) messages stay in the
+pipe until there are 64 KiB of them, until the program waits for something, or until the helper
+thread gets to it, whichever comes first.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from zerohop.errors import ZMQError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from zerohop.io.driver import SocketDriver
+    from zerohop.patterns.pipe import Message, Part, Pipe
+    from zerohop.sync.reactor import Reactor
+    from zerohop.sync.seat import Waiter
+
+_MOMENT = 200e-6  # seconds: the longest that a message lies about while the program sends more
+_AT_ONCE = 4  # messages; a client that sends a few requests and then waits never leaves this
+_BATCH_SIZE = 64 * 1024  # octets: one write of the driver
+_BATCH = 1000  # messages: as much as libzmq's default high-water mark
+_LARGE = 8 * 1024  # octets: such a message is worth a system call of its own
+
+_EMPTY: deque[Any] = deque(maxlen=0)
+NO_LANE: tuple[Callable[[], Any], Pipe | None] = (_EMPTY.popleft, None)
+"""What ``receive_lane`` is while nothing can be received without the lock."""
+
+_UNLIMITED = 1 << 62
+POLLER = 1 << 20
+"""In a mask of what is waited for: only looks, so that somebody else may be woken, too."""
+
+
+class Front:
+    """One socket's lanes and waiters. The driver's side of a Socket; knows no Socket.
+
+    A Socket that is dropped without ``close()`` shall be found by the garbage collector, and the
+    reactor, which knows the driver, lives as long as the helper thread.
+
+    Attributes:
+        send_lane: the pipe to append to without the lock, its queue, and at which length to call
+            :meth:`sent`; None: there is none now.
+        receive_lane: what takes the next message off its pipe without the lock, and that pipe.
+    """
+
+    __slots__ = (
+        "_at_once", "_core", "_driver", "_limit", "_lock", "_pending", "_reactor", "_scheduled",
+        "_since", "_visits", "_waiting", "receive_lane", "send_lane",
+    )  # fmt: skip
+
+    def __init__(self, driver: SocketDriver, reactor: Reactor) -> None:
+        self._driver = driver
+        self._core = driver.core
+        self._lock = driver.lock
+        self._reactor = reactor
+        self.send_lane: tuple[Pipe, deque[Message], int] | None = None
+        self.receive_lane = NO_LANE
+        # Who waits, in the order they came: for what, and woken by what.
+        self._waiting: dict[Waiter, int] = {}
+        self._limit = _BATCH
+        self._at_once = 0
+        self._since = 0.0
+        self._visits = 0
+        self._pending = 0
+        self._scheduled = False
+        driver.front = self
+        driver.attach(reactor)
+
+    def activity(self) -> bool:
+        """The core has changed: lanes, readiness, or its end. Called with the lock held.
+
+        Returns:
+            False: those who wait act when they have woken, not here.
+        """
+        core = self._core
+        if core.context.terminated:
+            self.send_lane, self.receive_lane = None, NO_LANE
+        else:
+            pipe = core.send_lane
+            self.send_lane = None if pipe is None else (pipe, pipe.messages, self._mark(pipe))
+            pipe = core.receive_lane
+            self.receive_lane = NO_LANE if pipe is None else (pipe.messages.popleft, pipe)
+        if self._waiting:
+            self.wake()
+        return False
+
+    def _mark(self, pipe: Pipe) -> int:
+        """At which length of the queue a sender has something to do besides appending."""
+        if pipe.reader.inproc:
+            return pipe.hwm or _UNLIMITED
+        return min(self._limit, pipe.hwm) if pipe.hwm else self._limit
+
+    # Sending
+
+    def sent(self, pipe: Pipe, message: Part) -> None:
+        """A message was appended to the lane, and the reader sleeps or the queue is long.
+
+        Without the lock.
+        """
+        with self._lock:
+            if 0 < pipe.hwm <= len(pipe.messages):
+                pipe.full = True
+                if len(pipe.messages) <= pipe.resume_at:
+                    pipe.full = False  # an inproc reader needs no lock, and has just read
+            at_once = not pipe.asleep  # then the queue is long
+            if pipe.asleep or not pipe.reader.inproc:
+                pipe.asleep = False
+                pipe.reader_signals.append(pipe.reader)
+            size = len(message)
+            if at_once or size > _LARGE or pipe.reader.inproc:
+                self._limit = min(max(_BATCH_SIZE // (size + 9), 16), _BATCH)
+                self._driver.pump()
+                left = len(pipe.messages)
+                if left >= self._limit:  # the kernel is full: nothing to do until the pipe is, too
+                    self._limit = left + _BATCH
+                    self.activity()
+            else:
+                self.flush()
+
+    def flush(self) -> None:
+        """Write what was sent: now, or together with what may follow soon. Lock held."""
+        reactor = self._reactor
+        now = monotonic()
+        if reactor.visits != self._visits or now - self._since > _MOMENT:
+            self._visits = reactor.visits
+            self._since = now
+            self._at_once = 0
+        self._at_once += 1
+        self._pending += 1
+        if self._at_once <= _AT_ONCE or self._pending >= _BATCH:
+            self._pending = 0
+            self._driver.pump()
+        elif not self._scheduled:
+            self._scheduled = True
+            reactor.call_soon(self._on_flush)
+
+    def _on_flush(self) -> None:
+        self._scheduled = False
+        self._pending = 0
+        self._driver.pump()
+
+    def received(self) -> None:
+        """A message was taken past the lane: tell whoever was stopped by it. Lock held."""
+        links, context = self._core.links, self._core.context
+        if links.to_resume or context.readable or context.writable or context.changed:
+            self._driver.pump()
+        elif self._waiting:
+            self.activity()
+
+    def drained(self, pipe: Pipe) -> None:
+        """A message was taken from the lane, which is marked full. Without the lock."""
+        if len(pipe.messages) <= pipe.resume_at:
+            with self._lock:
+                pipe.drained()
+                self._driver.pump()
+
+    # Waiting
+
+    def wait_for(self, waiter: Waiter, mask: int) -> None:
+        """Wake ``waiter`` when the socket is ready for ``mask``, or for ever unready. Lock held."""
+        self._waiting[waiter] = mask
+
+    def wait_no_more(self, waiter: Waiter) -> None:
+        """Forget the waiter; what it did not use is somebody else's."""
+        self._waiting.pop(waiter, None)
+        if self._waiting:
+            self.wake()
+
+    def wake(self) -> None:
+        """Wake those whose wait is over: every poller, and one other for each direction.
+
+        The one that is woken wakes the next when it leaves something (:meth:`wait_no_more`).
+        """
+        try:
+            ready = int(self._core.events())
+        except ZMQError:  # closed, or the context is terminated: everybody shall hear of it
+            self.wake_all()
+            return
+        for waiter, mask in self._waiting.items():
+            if mask & ready:
+                waiter.wake()
+                if not mask & POLLER:
+                    ready &= ~mask
+
+    def wake_all(self) -> None:
+        """The socket has come to its end."""
+        for waiter in self._waiting:
+            waiter.wake()
