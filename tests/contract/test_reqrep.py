@@ -172,6 +172,7 @@ async def test_req_hears_only_the_peer_it_asked(net, zmq):
     assert await req.recv() == b"asked"
 
 
+@pytest.mark.over("inproc")  # elsewhere nothing tells when the superfluous reply has arrived
 async def test_req_forgets_what_came_before_its_request(net, zmq):
     req, router = net.socket(zmq.REQ, routing_id=b"req"), net.socket(zmq.ROUTER)
     await net.link(router, req)
