@@ -97,6 +97,7 @@ def _is_property(value: bytes) -> bool:
 
 
 ANY = Shape("any number", _anything, _same, _same)
+ENUM = Shape("one of the numbers", _anything, _same, int)
 COUNT = _integer(0, "0 or more")
 LIMIT = _integer(0, "0 or more; 0: no limit")
 POSITIVE = _integer(1, "1 or more")

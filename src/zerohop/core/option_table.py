@@ -279,7 +279,7 @@ _row(Number.SOCKS_PASSWORD, "socks_password", shape.SHORT, secret=True,
 _setting(ALL_TYPES, Number.METADATA, None, shape.PROPERTY, write=_write_metadata,
          about="A property told to peers in the handshake; each setting adds one.")
 
-_row(Number.MECHANISM, "mechanism", shape.ANY, writers=_NONE,
+_row(Number.MECHANISM, "mechanism", shape.ENUM, writers=_NONE,
      about="`SecurityMechanism` in force: that of the security option which was set last.")
 _row(Number.ZAP_DOMAIN, "zap_domain", shape.TEXT,
      about="Domain in which peers are authenticated; empty: NULL peers are not.")

@@ -251,17 +251,18 @@ class SocketOptions(PatternOptions):
     def get(self, option: int, socket_type: SocketType) -> int | bytes:
         """Return an option's value in libzmq's units.
 
+        A state of the socket (``TABLE[option].dynamic``: EVENTS, FD, ...) is the socket's to
+        answer; here it is empty or 0, once it is clear that the type has it.
+
         Raises:
             UsageError: EINVAL: no such option, not one of this type, or it can only be set.
             TypeError: ``option`` is not a number.
-            LookupError: the value is a state of the socket, which has to answer itself
-                (``TABLE[option].dynamic``); a mistake of ours, not of the user.
         """
         row = _row(option)
         if row is None or socket_type not in row.readers:
             raise UsageError(Errno.EINVAL, hint=_why_not_get(option, row))
         if row.attribute is None:
-            raise LookupError(f"{row.number.name} is a state of the socket")
+            return b"" if row.number.kind is OptionKind.BYTES else 0
         return row.shape.show(getattr(self, row.attribute))
 
     def set(self, option: int, value: int | bytes, socket_type: SocketType) -> Subscription | None:
@@ -451,10 +452,9 @@ def _check_kind(value: object, kind: OptionKind) -> None:
             raise TypeError(f"expected bytes, got: {value!r}")
     elif not isinstance(value, int):
         raise TypeError(f"expected int, got: {value!r}")
-    elif kind is OptionKind.INT64:
-        if not _INT64_MIN <= value <= _INT64_MAX:
-            raise OverflowError("Python int too large to convert to C long")
-    elif not _INT_MIN <= value <= _INT_MAX:
+    elif not _INT64_MIN <= value <= _INT64_MAX:
+        raise OverflowError("Python int too large to convert to C long")
+    elif kind is not OptionKind.INT64 and not _INT_MIN <= value <= _INT_MAX:
         raise OverflowError("value too large to convert to int")
 
 
