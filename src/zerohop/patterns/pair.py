@@ -29,12 +29,16 @@ class Pair(Pattern):
 
     def attach(self, peer: Peer) -> None:
         if self._peer is not None:
-            self.refused.append((peer, "PAIR has a peer already; use DEALER to have several"))
+            self._refuse(peer)
             return
         self._peer = peer
         self._incoming.add(peer)
         self.send_lane = peer.outbound
         self.receive_lane = self._incoming.lane
+
+    def connected(self, peer: Peer) -> None:
+        if peer is not self._peer:  # dialled: when it was refused it had no connection to close
+            self._refuse(peer)
 
     def detach(self, peer: Peer) -> None:
         if peer is self._peer:
@@ -71,3 +75,6 @@ class Pair(Pattern):
 
     def can_receive_now(self) -> bool:
         return self._incoming.has_messages()
+
+    def _refuse(self, peer: Peer) -> None:
+        self.refused.append((peer, "PAIR has a peer already; use DEALER to have several"))

@@ -69,6 +69,17 @@ class Peer:
         self.link: Any = None
 
 
+def probe(peer: Peer) -> None:
+    """Send the empty message of PROBE_ROUTER, before all that is queued for the peer.
+
+    It tells a ROUTER at the other end that we are here. Where the pipe is full it is left out: what
+    is queued will tell as much.
+    """
+    pipe = peer.outbound
+    if not pipe.full and not (pipe.conflate and pipe.messages):
+        pipe.push_first(b"")
+
+
 @dataclass(slots=True)
 class PatternOptions:
     """The options that patterns obey, live: the core changes them when the application does.
@@ -210,7 +221,11 @@ class Pattern(Protocol):
         raise UsageError(Errno.ENOTSUP)
 
     def can_send_now(self) -> bool:
-        """Whether ``send`` would not raise Again (POLLOUT)."""
+        """Whether a message could be sent (POLLOUT).
+
+        A type that picks the peer by the message (ROUTER_MANDATORY, XPUB_NODROP, STREAM) answers
+        for the best of them, as libzmq does: whoever waits to send tries again at each change.
+        """
         return False
 
     def can_receive_now(self) -> bool:

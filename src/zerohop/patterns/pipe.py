@@ -91,6 +91,15 @@ class Pipe:
             self.asleep = False
             self.reader_signals.append(self.reader)
 
+    def push_first(self, message: Message) -> None:
+        """Queue a message before all others, otherwise as :meth:`push`."""
+        self.messages.appendleft(message)
+        if 0 < self.hwm <= len(self.messages):
+            self.full = True
+        if self.asleep:
+            self.asleep = False
+            self.reader_signals.append(self.reader)
+
     def extend(self, messages: list[Message]) -> None:
         """Queue a batch, as :meth:`push` for each; ``full`` is decided once, at the end."""
         self.messages.extend(messages)

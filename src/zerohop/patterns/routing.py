@@ -42,7 +42,7 @@ class FairQueue:
         self._leaving: set[Peer] = set()
         self.peer: Peer | None = None
 
-    def __contains__(self, peer: Peer) -> bool:
+    def __contains__(self, peer: object) -> bool:
         return peer in self._asleep or peer in self._ready
 
     def __iter__(self) -> Iterator[Peer]:

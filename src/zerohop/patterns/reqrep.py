@@ -1,0 +1,261 @@
+"""REQ and REP: a question, its answer, and the envelope that brings it home (RFC 28).
+
+    REQ sends          [request id]  b""  body ...      request id: REQ_CORRELATE only, 4 octets
+    ROUTERs add        id  id  ...  in front, one for each hop
+    REP keeps          all up to and including the first empty frame, and sends it before the reply
+
+Both alternate: a REQ that has sent must receive before it sends again (unless REQ_RELAXED), a REP
+that has received must send. Whatever comes out of turn is discarded and counted.
+"""
+
+# ruff: noqa: D102 - what each method promises stands in Pattern
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import TYPE_CHECKING, ClassVar
+
+from zerohop.constants import Errno
+from zerohop.errors import Again, UsageError
+from zerohop.patterns.pattern import HWM_REACHED, Pattern, PatternOptions, Peer, probe
+from zerohop.patterns.routing import FairQueue, LoadBalancer
+
+if TYPE_CHECKING:
+    from zerohop.patterns.pipe import Message, Part
+
+_REQUEST_ID = Struct("=I")  # in native order, as libzmq: nobody but we reads it
+
+
+class Req(Pattern):
+    """Sends a request to the next peer and takes the reply of that peer; of any, if it has left.
+
+    A peer that dies with the request never answers, and libzmq's REQ waits for ever: a notice says
+    so, the rest is the application's choice (REQ_RELAXED with REQ_CORRELATE).
+    """
+
+    accepts: ClassVar[frozenset[str]] = frozenset({"REP", "ROUTER"})
+
+    def __init__(self, options: PatternOptions, seed: int = 0) -> None:
+        super().__init__(options, seed)
+        self._outgoing = LoadBalancer()
+        self._incoming = FairQueue()
+        self._last_id = seed & 0xFFFFFFFF
+        self._expects_reply = False
+        self._asked: Peer | None = None
+        self._envelope: list[Part] = [b""]  # what the reply must begin with
+
+    def attach(self, peer: Peer) -> None:
+        self._outgoing.add(peer)
+        self._incoming.add(peer)
+
+    def connected(self, peer: Peer) -> None:
+        if self.options.probe_router:
+            probe(peer)
+
+    def disconnected(self, peer: Peer) -> None:
+        # Still queued: the request goes out on the next connection.
+        if peer is self._asked and not peer.outbound.messages:
+            self._say_lost(peer)
+
+    def detach(self, peer: Peer) -> None:
+        self._outgoing.remove(peer)
+        self._incoming.remove(peer)
+        if peer is self._asked and peer not in self._incoming:
+            self._say_lost(peer)
+
+    def deliver(self, peer: Peer, messages: list[Message]) -> None:
+        replies: list[Message] = []
+        for message in messages:
+            if _is_reply(message):
+                replies.append(message)
+            elif message == b"":
+                peer.dropped["probe"] += 1  # a ROUTER with PROBE_ROUTER; libzmq hangs up on it
+            else:
+                # Nothing sensible can follow. libzmq closes too, but never dials again.
+                peer.dropped["malformed reply"] += 1
+                self.refused.append((
+                    peer,
+                    "sent something that is no reply: an empty frame must precede the body "
+                    "(RFC 28); if the other end is a ROUTER it must send the whole envelope back",
+                ))  # fmt: skip
+                break
+        peer.inbound.extend(replies)
+        self._incoming.wake(peer)
+
+    def readable(self, peer: Peer) -> None:
+        self._incoming.wake(peer)
+
+    def writable(self, peer: Peer) -> None:
+        self._outgoing.resume(peer)
+
+    def send(self, message: Message) -> None:
+        self._check_turn()
+        envelope: list[Part] = [b""]
+        request_id = self._last_id
+        if self.options.req_correlate:
+            request_id = (request_id + 1) & 0xFFFFFFFF
+            envelope.insert(0, _REQUEST_ID.pack(request_id))
+        body = message if isinstance(message, list) else [message]
+        self._asked = self._outgoing.send([*envelope, *body])
+        self._last_id = request_id
+        self._envelope = envelope
+        self._expects_reply = True
+        self._incoming.discard("late reply")
+
+    def check_send(self, first_part: Part) -> None:
+        self._check_turn()
+        super().check_send(first_part)
+
+    def receive(self) -> Message:
+        if not self._expects_reply:
+            raise UsageError(
+                Errno.EFSM,
+                hint="REQ must send a request before it can receive the reply (RFC 28)",
+            )
+        reply = self._next_reply()
+        if reply is None:
+            raise Again
+        self._incoming.take()
+        self._expects_reply = False
+        self._asked = None
+        body = reply[len(self._envelope) :]
+        return body if len(body) > 1 else body[0]
+
+    def can_send_now(self) -> bool:
+        if self._expects_reply and not self.options.req_relaxed:
+            return False
+        return self._outgoing.has_room()
+
+    def can_receive_now(self) -> bool:
+        return self._expects_reply and self._next_reply() is not None
+
+    def _check_turn(self) -> None:
+        if self._expects_reply and not self.options.req_relaxed:
+            raise UsageError(
+                Errno.EFSM,
+                hint="REQ must receive the reply before it sends again (RFC 28); use DEALER for "
+                "several requests at a time, or REQ_RELAXED with REQ_CORRELATE to give one up",
+            )
+
+    def _next_reply(self) -> list[Part] | None:
+        """The reply that waits, still queued; discards whatever stands before it."""
+        incoming, envelope = self._incoming, self._envelope
+        while (message := incoming.peek()) is not None:
+            peer = incoming.peer
+            if (
+                isinstance(message, list)
+                and message[: len(envelope)] == envelope
+                and len(message) > len(envelope)
+                and (peer is self._asked or self._asked not in incoming)
+            ):
+                return message
+            incoming.take()
+            assert peer is not None
+            peer.dropped["unexpected reply"] += 1
+        return None
+
+    def _say_lost(self, peer: Peer) -> None:
+        self.notices.append((
+            peer,
+            "left without answering the request it had; set REQ_RELAXED and REQ_CORRELATE to be "
+            "able to send again",
+        ))  # fmt: skip
+
+
+def _is_reply(message: Message) -> bool:
+    """Whether a message from the network has a form that libzmq's REQ lets through."""
+    if not isinstance(message, list):
+        return False
+    return message[0] == b"" or (len(message[0]) == 4 and len(message) > 2 and message[1] == b"")
+
+
+class Rep(Pattern):
+    """Receives a request from each peer in turn and sends the reply back the way it came.
+
+    libzmq's REP is a ROUTER inside, so that a second REQ with the same identity gets no answer;
+    here peers are known by their connection, and identities do not matter.
+    """
+
+    accepts: ClassVar[frozenset[str]] = frozenset({"REQ", "DEALER"})
+
+    def __init__(self, options: PatternOptions, seed: int = 0) -> None:
+        super().__init__(options, seed)
+        self._incoming = FairQueue()
+        self._peers: set[Peer] = set()
+        self._requester: Peer | None = None
+        self._envelope: list[Part] = []  # empty: no request is being answered
+
+    def attach(self, peer: Peer) -> None:
+        self._peers.add(peer)
+        self._incoming.add(peer)
+
+    def detach(self, peer: Peer) -> None:
+        self._peers.discard(peer)
+        self._incoming.remove(peer)
+
+    def deliver(self, peer: Peer, messages: list[Message]) -> None:
+        peer.inbound.extend(messages)
+        self._incoming.wake(peer)
+
+    def readable(self, peer: Peer) -> None:
+        self._incoming.wake(peer)
+
+    def send(self, message: Message) -> None:
+        self.check_send(b"")
+        peer, envelope = self._requester, self._envelope
+        assert peer is not None
+        self._requester, self._envelope = None, []
+        if peer not in self._peers:
+            peer.dropped["requester gone"] += 1
+            self.dropped["requester gone"] += 1
+        elif peer.outbound.full:
+            peer.dropped[HWM_REACHED] += 1
+        elif isinstance(message, list):
+            peer.outbound.push(envelope + message)
+        else:
+            peer.outbound.push([*envelope, message])
+
+    def check_send(self, first_part: Part) -> None:
+        if not self._envelope:
+            raise UsageError(
+                Errno.EFSM, hint="REP must receive a request before it can send a reply (RFC 28)"
+            )
+
+    def receive(self) -> Message:
+        if self._envelope:
+            raise UsageError(
+                Errno.EFSM,
+                hint="REP must send the reply before it receives the next request (RFC 28); use "
+                "ROUTER to answer in another order",
+            )
+        body_at = self._find_request()
+        if not body_at:
+            raise Again
+        request = self._incoming.take()
+        assert isinstance(request, list)
+        self._requester = self._incoming.peer
+        self._envelope = request[:body_at]
+        return request[body_at] if len(request) == body_at + 1 else request[body_at:]
+
+    def can_send_now(self) -> bool:
+        return bool(self._envelope)
+
+    def can_receive_now(self) -> bool:
+        return not self._envelope and self._find_request() > 0
+
+    def _find_request(self) -> int:
+        """Where the body begins in the next request, still queued; 0 when there is none.
+
+        Messages without an empty frame before a body are discarded (libzmq, "malformed").
+        """
+        incoming = self._incoming
+        while (message := incoming.peek()) is not None:
+            if isinstance(message, list):
+                try:
+                    return message.index(b"", 0, -1) + 1
+                except ValueError:
+                    pass
+            incoming.take()
+            assert incoming.peer is not None
+            incoming.peer.dropped["malformed request"] += 1
+        return 0

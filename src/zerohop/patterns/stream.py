@@ -1,0 +1,117 @@
+"""STREAM: raw TCP connections behind routing ids (libzmq's ``zmq_socket(3)``, ZMQ_STREAM).
+
+received   [routing_id, octets as they came]    [routing_id, b""]: connected, or disconnected
+sent       [routing_id, octets]                 [routing_id, b""]: close that connection
+"""
+
+# ruff: noqa: D102 - what each method promises stands in Pattern
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from zerohop.constants import Errno
+from zerohop.errors import Again, ZMQError
+from zerohop.patterns.pattern import CLOSE_REQUESTED, Pattern, PatternOptions, Peer
+from zerohop.patterns.routing import FairQueue
+from zerohop.patterns.routing_ids import RoutingIds
+
+if TYPE_CHECKING:
+    from zerohop.patterns.pipe import Message, Part
+
+
+class Stream(Pattern):
+    """Routes octets by id. Ids are invented (5 octets), or CONNECT_ROUTING_ID when dialled."""
+
+    accepts: ClassVar[frozenset[str]] = frozenset()  # no handshake, so no socket type
+
+    def __init__(self, options: PatternOptions, seed: int = 0) -> None:
+        super().__init__(options, seed)
+        self._incoming = FairQueue()
+        self._ids = RoutingIds(seed)
+        self._up: set[Peer] = set()  # whose connection is there, and its end to be told
+        self._addressee: Part | None = None  # an id that was sent alone; octets will follow
+
+    def has_routing_id(self, routing_id: bytes) -> bool:
+        """Whether a connection is addressed by this id (CONNECT_ROUTING_ID must be free)."""
+        return routing_id in self._ids
+
+    def attach(self, peer: Peer) -> None:
+        wanted = peer.connect_routing_id
+        free = wanted and wanted not in self._ids
+        self._ids.give(peer, wanted if free else self._ids.invent())
+        self._incoming.add(peer)
+
+    def connected(self, peer: Peer) -> None:
+        self._ids.give(peer, self._ids.routing_id(peer) or self._ids.invent())
+        self._up.add(peer)
+        self._notify(peer)
+
+    def disconnected(self, peer: Peer) -> None:
+        if peer in self._up:
+            self._up.discard(peer)
+            self._notify(peer)
+
+    def detach(self, peer: Peer) -> None:
+        self.disconnected(peer)
+        self._ids.release(peer)
+        self._incoming.remove(peer)
+
+    def deliver(self, peer: Peer, messages: list[Message]) -> None:
+        peer.inbound.extend(messages)
+        self._incoming.wake(peer)
+
+    def send(self, message: Message) -> None:
+        parts = message if isinstance(message, list) else [message]
+        if self._addressee is not None:
+            parts = [self._addressee, *parts]
+        # Ids and octets alternate whatever was said about MORE (libzmq): pairs, and maybe an id.
+        targets = [(self._route(parts[at]), parts[at + 1]) for at in range(0, len(parts) - 1, 2)]
+        addressee = parts[-1] if len(parts) % 2 else None
+        if addressee is not None:
+            self._route(addressee)
+        self._addressee = addressee
+        for peer, octets in targets:
+            if len(octets):
+                peer.outbound.push(octets)
+            else:
+                self._close(peer)
+
+    def check_send(self, first_part: Part) -> None:
+        if self._addressee is None:
+            self._route(first_part)
+
+    def receive(self) -> Message:
+        octets = self._incoming.take()
+        peer = self._incoming.peer
+        assert peer is not None
+        assert not isinstance(octets, list)
+        return [peer.routing_id, octets]
+
+    def can_send_now(self) -> bool:
+        return True
+
+    def can_receive_now(self) -> bool:
+        return self._incoming.has_messages()
+
+    def _route(self, routing_id: Part) -> Peer:
+        peer = self._ids.peer(routing_id)
+        if peer is None:
+            raise ZMQError(
+                Errno.EHOSTUNREACH,
+                hint=f"no connection has the routing id {bytes(routing_id[:64])!r}",
+            )
+        if peer.outbound.full:
+            raise Again
+        return peer
+
+    def _close(self, peer: Peer) -> None:
+        """Hang up at the application's request: no notification, and no such id any more."""
+        self._ids.release(peer)
+        self._up.discard(peer)
+        self.refused.append((peer, CLOSE_REQUESTED))
+
+    def _notify(self, peer: Peer) -> None:
+        if self.options.stream_notify:
+            peer.inbound.push(b"")
+            self._incoming.wake(peer)

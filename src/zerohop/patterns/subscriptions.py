@@ -1,0 +1,253 @@
+"""Topics, and who wants them: prefix matching on the first part of a message (RFC 29).
+
+A topic matches what starts with it. Rather than walk a trie octet by octet (libzmq), which an
+interpreter does slowly, we probe one dictionary with the message's prefix of each length that
+any topic has: one slice and one look-up a length, however many topics there are::
+
+    topics  kv.a kv.b metrics              lengths  4 7
+    message kv.b:17 ...                    probes   kv.b  kv.b:17
+
+Lengths are few in practice; a peer that invents many is refused, because it would slow down
+every send. ``SubscriptionIndex`` is the publisher's side, ``TopicCounts`` the subscriber's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from zerohop.errors import ProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from zerohop.patterns.pattern import Peer
+    from zerohop.patterns.pipe import Message, Part
+
+# Up to so many topics, one bytes.startswith of all costs less than the probes (bench/micro).
+_FEW = 16
+
+
+class SubscriptionIndex:
+    """Which peers want a message; at most one subscription a peer and topic.
+
+    Args:
+        max_topics: for one peer.
+        max_topic_length: octets.
+        max_lengths: different topic lengths for one peer. The default is more than names need,
+            and few enough that a hostile peer costs well under a millisecond a message.
+    """
+
+    __slots__ = (
+        "_everything", "_length_counts", "_lengths", "_max_lengths", "_max_topic_length",
+        "_max_topics", "_subscribers", "_topics",
+    )  # fmt: skip
+
+    def __init__(
+        self, *, max_topics: int = 250_000, max_topic_length: int = 8192, max_lengths: int = 256
+    ) -> None:
+        self._max_topics = max_topics
+        self._max_topic_length = max_topic_length
+        self._max_lengths = max_lengths
+        self._topics: dict[bytes, dict[Peer, None]] = {}  # dicts: sets that keep their order
+        self._everything: dict[Peer, None] = {}  # who wants b"": no probe for them
+        self._lengths: tuple[int, ...] = ()  # of all topics but b"", ascending
+        self._length_counts: Counter[int] = Counter()
+        self._subscribers: dict[Peer, _Subscriber] = {}
+
+    def __len__(self) -> int:
+        """How many different topics there are."""
+        return len(self._topics)
+
+    def add(self, topic: bytes, peer: Peer) -> bool:
+        """Subscribe the peer; return whether it is the first to want this topic.
+
+        Raises:
+            ProtocolError: the peer is over a limit. Nothing has changed.
+        """
+        subscriber = self._subscribers.get(peer)
+        if subscriber is None:
+            subscriber = self._subscribers[peer] = _Subscriber()
+        elif topic in subscriber.topics:
+            return False
+        self._check_limits(subscriber, topic)
+        subscriber.topics[topic] = None
+        subscriber.lengths[len(topic)] += 1
+        peers = self._topics.get(topic)
+        if peers is not None:
+            peers[peer] = None
+            return False
+        self._topics[topic] = peers = {} if topic else self._everything
+        peers[peer] = None
+        if topic:
+            self._length_counts[len(topic)] += 1
+            if self._length_counts[len(topic)] == 1:
+                self._lengths = tuple(sorted(self._length_counts))
+        return True
+
+    def remove(self, topic: bytes, peer: Peer) -> bool:
+        """Unsubscribe the peer; return whether it was the last to want this topic."""
+        subscriber = self._subscribers.get(peer)
+        if subscriber is None or topic not in subscriber.topics:
+            return False
+        del subscriber.topics[topic]
+        subscriber.lengths[len(topic)] -= 1
+        if not subscriber.lengths[len(topic)]:
+            del subscriber.lengths[len(topic)]
+        return self._unlink(topic, peer)
+
+    def forget(self, peer: Peer) -> list[tuple[bytes, bool]]:
+        """Drop all that the peer wanted: (topic, whether it was the last to want it)."""
+        subscriber = self._subscribers.pop(peer, None)
+        if subscriber is None:
+            return []
+        return [(topic, self._unlink(topic, peer)) for topic in subscriber.topics]
+
+    def matching(self, first_part: Part) -> Mapping[Peer, None]:
+        """Return the peers that want a message with this first part; not to be changed or kept."""
+        found = self._everything
+        lengths = self._lengths
+        if not lengths:
+            return found
+        if type(first_part) is not bytes:
+            first_part = bytes(first_part[: lengths[-1]])
+        topics = self._topics
+        size = len(first_part)
+        for length in lengths:
+            if length > size:
+                break
+            peers = topics.get(first_part[:length])
+            if peers is not None:
+                found = found | peers if found else peers
+        return found
+
+    def _unlink(self, topic: bytes, peer: Peer) -> bool:
+        peers = self._topics[topic]
+        del peers[peer]
+        if peers:
+            return False
+        del self._topics[topic]
+        if topic:
+            self._length_counts[len(topic)] -= 1
+            if not self._length_counts[len(topic)]:
+                del self._length_counts[len(topic)]
+                self._lengths = tuple(sorted(self._length_counts))
+        return True
+
+    def _check_limits(self, subscriber: _Subscriber, topic: bytes) -> None:
+        problem = ""
+        if len(topic) > self._max_topic_length:
+            problem = f"a topic of {len(topic)} octets, over max_topic_length"
+            problem += f"={self._max_topic_length}"
+        elif len(subscriber.topics) >= self._max_topics:
+            problem = f"more topics than max_topics={self._max_topics}"
+        elif len(topic) not in subscriber.lengths and len(subscriber.lengths) >= self._max_lengths:
+            problem = f"topics of more lengths than max_lengths={self._max_lengths}"
+        if problem:
+            raise ProtocolError(f"peer subscribed to {problem}", source="RFC 29, PUB")
+
+
+class _Subscriber:
+    """What one peer subscribed to."""
+
+    __slots__ = ("lengths", "topics")
+
+    def __init__(self) -> None:
+        self.topics: dict[bytes, None] = {}
+        self.lengths: Counter[int] = Counter()
+
+
+class TopicCounts:
+    """A subscriber's own topics, each counted as often as it was subscribed to."""
+
+    __slots__ = ("_counts", "_few", "_lengths")
+
+    def __init__(self) -> None:
+        self._counts: dict[bytes, int] = {}
+        self._few: tuple[bytes, ...] = ()  # all of them, while they are few
+        self._lengths: tuple[int, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._counts)
+
+    def add(self, topic: bytes) -> None:
+        """Subscribe once more."""
+        known = self._counts.get(topic, 0)
+        self._counts[topic] = known + 1
+        if not known:
+            self._index()
+
+    def remove(self, topic: bytes) -> bool:
+        """Unsubscribe once; return whether it was the last time. An unknown topic: False."""
+        known = self._counts.get(topic, 0)
+        if known > 1:
+            self._counts[topic] = known - 1
+        elif known:
+            del self._counts[topic]
+            self._index()
+        return known == 1
+
+    def match(self, message: Message) -> bool:
+        """Whether the message starts with any of the topics."""
+        lengths, counts = self._lengths, self._counts
+        if not lengths:
+            return False
+        first = message[0] if isinstance(message, list) else message
+        if type(first) is not bytes:
+            first = bytes(first[: lengths[-1]])
+        if self._few:
+            return first.startswith(self._few)
+        for length in lengths:  # noqa: SIM110 - a generator costs twice as much
+            if first[:length] in counts:
+                return True
+        return False
+
+    def select(self, messages: list[Message]) -> list[Message]:
+        """Return those of the messages, as they came from the network, that match."""
+        if b"" in self._counts or not messages:
+            return messages
+        if few := self._few:
+            return [
+                message
+                for message in messages
+                if (message if type(message) is bytes else message[0]).startswith(few)  # type: ignore[union-attr] # bytes both
+            ]
+        return [message for message in messages if self.match(message)]
+
+    def _index(self) -> None:
+        counts = self._counts
+        self._few = tuple(counts) if len(counts) <= _FEW else ()
+        self._lengths = tuple(sorted({len(topic) for topic in counts}))
+
+
+def split_upstream(
+    message: Message, *, only_first: bool
+) -> tuple[list[tuple[bytes, bool]], Message | None]:
+    r"""Part what a subscriber sends into subscriptions and the rest, as libzmq does.
+
+    A part that begins with octet 1 subscribes to what follows, one with 0 unsubscribes (how ZMTP
+    3.0 says it, and XSUB's application); every part is looked at, unless ``only_first``
+    (ZMQ_ONLY_FIRST_SUBSCRIBE) and the first is no subscription.
+
+    Returns:
+        ``(topic, subscribe)`` in order, and what is left as a message, or None.
+    """
+    parts = message if isinstance(message, list) else [message]
+    if only_first and parts[0][:1] not in (b"\0", b"\1"):
+        return [], message
+    subscriptions = []
+    rest = []
+    for part in parts:
+        if part[:1] in (b"\0", b"\1"):
+            octets = bytes(part)
+            subscriptions.append((octets[1:], octets[0] == 1))
+        else:
+            rest.append(part)
+    if not subscriptions:
+        return [], message
+    if len(rest) > 1:
+        return subscriptions, rest
+    return subscriptions, rest[0] if rest else None
