@@ -38,7 +38,7 @@ IMPURE_MODULES = {
     *("asyncio", "socket", "selectors", "select", "ssl", "threading", "subprocess"),
     *("time", "datetime", "random", "secrets", "uuid", "logging", "os"),
 }
-MAY_ALSO_USE = {"errors": {"os"}}  # os.strerror: a table of texts, no system call
+TABLES_OF_OS = {"strerror", "fsencode"}  # of os, these only look something up
 PURE_TESTS = ["core", "mechanisms", "model", "patterns", "wire"]
 
 FRONT_DOOR = SOURCE / "__init__.py"
@@ -98,8 +98,15 @@ def test_imports_are_written_in_full(path):
 @pytest.mark.parametrize("path", [p for p in FILES if layer_of(p) in PURE], ids=named)
 def test_the_pure_layers_do_not_touch_the_world(path):
     """No socket, clock, thread, randomness, log, or operating system."""
-    used = {name.split(".")[0] for name in modules(ast.parse(path.read_text()))}
-    assert used & IMPURE_MODULES <= MAY_ALSO_USE.get(layer_of(path), set())
+    tree = ast.parse(path.read_text())
+    used = {name.split(".")[0] for name in modules(tree)}
+    of_os = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "os"
+    }
+    assert used & IMPURE_MODULES <= {"os"}
+    assert of_os <= TABLES_OF_OS
 
 
 def test_the_front_door_stays_closed_to_asyncio():
