@@ -202,6 +202,10 @@ class WaitingReceive(Waiting):
         socket: takes the message back if the result is never got.
         convert: what the caller gets of the message, or None for the message itself.
         part: a single part is wanted (``recv``), not a whole message.
+
+    Attributes:
+        part: as above.
+        whole: what it got is a whole message all the same.
     """
 
     def __init__(
@@ -214,6 +218,7 @@ class WaitingReceive(Waiting):
     ) -> None:
         super().__init__(loop=loop)
         self.part = part
+        self.whole = not part
         self._socket = socket
         self._convert = convert
         self._held = False
@@ -245,7 +250,7 @@ class WaitingReceive(Waiting):
         """Put a message that nobody got back to the head of the queue."""
         if self._held:
             self._held = False
-            self._socket.give_back(super().result(), part=self.part)
+            self._socket.give_back(super().result(), part=not self.whole)
 
     def __del__(self) -> None:
         self.return_message()

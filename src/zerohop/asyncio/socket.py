@@ -294,15 +294,14 @@ class Socket(SocketBase):
     ) -> Any:
         loop = self._find_loop()
         with self._driver.lock:
-            core = self._core
-            must_yield = not self._credit and self._spend(loop)
+            wait = self._time_limit(flags, timeout, self._options.rcvtimeo)
+            must_yield = not self._credit and self._spend(loop) and wait != 0
             try:
                 if self._receivers or must_yield:
                     raise Again
-                message = core.receive_part() if part else core.receive()
+                message, whole = self._take(part=part)
             except Again as error:
-                wait = self._time_limit(flags, timeout, self._options.rcvtimeo)
-                if wait == 0 and not must_yield:
+                if wait == 0:
                     return _failed(loop, error)
                 waiting = WaitingReceive(self, convert, part=part, loop=loop)
                 self._limit(waiting, wait, loop)
@@ -315,7 +314,19 @@ class Socket(SocketBase):
             if self._credit:
                 self._credit -= 1
             self._after_receive()
-            return _received(message, self, convert, part=part)
+            received = Received((message, self)) if whole else ReceivedPart((message, self))
+            if convert is None or (convert is as_octets and type(message) is bytes):
+                return received
+            return Converted(received, convert)
+
+    def _take(self, *, part: bool) -> tuple[Any, bool]:
+        """The next message or part, and whether it is a whole message."""
+        core = self._core
+        if not part:
+            return core.receive(), True
+        begun = core.receiving_more
+        value = core.receive_part()
+        return value, not (begun or core.receiving_more)
 
     def _after_receive(self) -> None:
         """Let a connection that was paused go on; tell an inproc sender that there is room."""
@@ -405,13 +416,13 @@ class Socket(SocketBase):
         return served
 
     def _serve_receivers(self) -> bool:
-        waiting_list, core = self._receivers, self._core
+        waiting_list = self._receivers
         served = False
         while waiting_list:
             waiting = waiting_list[0]
             if not waiting.done():
                 try:
-                    message = core.receive_part() if waiting.part else core.receive()
+                    message, waiting.whole = self._take(part=waiting.part)
                 except Again:
                     break
                 except ZMQError as error:
@@ -562,15 +573,6 @@ def _all_octets(parts: list[Any]) -> bool:
         if type(part) is not bytes:
             return False
     return True
-
-
-def _received(
-    message: Any, socket: Socket, convert: Callable[[Any], Any] | None, *, part: bool
-) -> Any:
-    received = ReceivedPart((message, socket)) if part else Received((message, socket))
-    if convert is None or (part and convert is as_octets and type(message) is bytes):
-        return received
-    return Converted(received, convert)
 
 
 def _done(loop: asyncio.AbstractEventLoop, value: Any) -> Awaitable[Any]:

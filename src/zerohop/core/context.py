@@ -111,6 +111,7 @@ class ContextCore:
         up, down = connecting.outbound, connecting.inbound
         accepted = Peer(outbound=down, inbound=up)
         accepted.owner = binding
+        accepted.inproc = True
         _share(up, connecting, accepted, self, connector.options.conflate, binding.options.conflate)
         _share(down, accepted, connecting, self, connector.options.conflate,
                binding.options.conflate)  # fmt: skip

@@ -359,6 +359,14 @@ class Links:
                 source.reported = key  # once a cause, not once an attempt
         self._close(link)
 
+    def notice(self, peer: Peer, text: str) -> None:
+        """Something a user would like to know about a peer that stays: a record and a log line."""
+        link = peer.link
+        endpoint = link.endpoint if isinstance(link, Link) else "inproc"
+        if isinstance(link, Link):
+            link.source.last_error = HandshakeError(text, source=self.socket_type.name)
+        self.reports.append(f"{self.socket_type.name} {endpoint}: {text}")
+
     def close_when_sent(self, link: Link) -> None:
         """The application closes this one connection (STREAM): once its queue is out."""
         link.ending = True

@@ -17,7 +17,7 @@ Single-threaded: the driver holds the Context's lock. ``now`` is seconds on a mo
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from zerohop.constants import Errno, PollEvent, SocketOption, SocketType
 from zerohop.core.endpoint import InprocEndpoint
@@ -31,7 +31,7 @@ from zerohop.errors import (
     ZMQError,
 )
 from zerohop.patterns import make_pattern
-from zerohop.patterns.pattern import Peer
+from zerohop.patterns.pattern import CLOSE_REQUESTED, Peer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,7 +84,7 @@ class SocketCore:
         self.send_lane: Pipe | None = None
         self.receive_lane: Pipe | None = None
         self.last_endpoint = ""
-        self.driver: object = None
+        self.driver: Any = None
         self.closed = False
         self.inproc_names: list[str] = []
         self.inproc_peers: dict[str, list[Peer]] = {}
@@ -283,6 +283,7 @@ class SocketCore:
     def connect_inproc(self, endpoint: InprocEndpoint) -> None:
         """Join the socket bound to the name, or wait for one to be."""
         peer = self.links.new_peer()
+        peer.inproc = True
         peer.connect_routing_id = self.options.connect_routing_id
         self.options.connect_routing_id = b""
         binder = self.context.binder(endpoint.name)
@@ -386,6 +387,8 @@ class SocketCore:
                 self._announce(announcement.topic, subscribe=announcement.subscribe)
             for peer, reason in _taken(pattern.refused):
                 self._refuse(peer, reason, now)
+        for peer, notice in _taken(pattern.notices):
+            links.notice(peer, notice)
         if self._parts_out or self.closed:
             self.send_lane = None
         else:
@@ -407,11 +410,11 @@ class SocketCore:
     def _refuse(self, peer: Peer, reason: str, now: float) -> None:
         link = peer.link
         if isinstance(link, Peer):
-            if reason:
-                self.links.reports.append(f"{self.type_name}: {reason}")
+            if reason != CLOSE_REQUESTED:
+                self.links.notice(peer, reason)
             self.drop_inproc(peer)
         elif isinstance(link, Link):
-            if reason:
+            if reason != CLOSE_REQUESTED:
                 self.links.fail(link, HandshakeError(reason, source=self.type_name), now)
             else:
                 self.links.close_when_sent(link)

@@ -12,12 +12,13 @@ import threading
 import time
 from typing import TYPE_CHECKING, Protocol
 
-from zerohop.constants import Errno, Event
+from zerohop.constants import Errno, Event, PollEvent, SecurityMechanism
 from zerohop.core.endpoint import InprocEndpoint, parse
 from zerohop.core.link import Link
-from zerohop.errors import ZMQError
+from zerohop.errors import UsageError, ZMQError
 from zerohop.io.dialing import Dialing
 from zerohop.io.listening import Acceptor, open_listener
+from zerohop.io.signal import Signal
 from zerohop.io.stream import Stream
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ class SocketDriver:
         self._linger_until: float | None = None
         self._pumping = False
         self._again = False
+        self._signal: Signal | None = None
+        self._was_writable = False
         self._thread: int | None = None
         core.driver = self
         context.drivers.add(self)
@@ -139,6 +142,7 @@ class SocketDriver:
             TypeError: the address is no string.
         """
         self.core.check_open()
+        self._check_mechanism()
         endpoint = parse(address, for_bind=True)
         if isinstance(endpoint, InprocEndpoint):
             self.core.bind_inproc(endpoint)
@@ -157,6 +161,16 @@ class SocketDriver:
                 acceptor.start()
         self.pump()
         return self.core.last_endpoint
+
+    def _check_mechanism(self) -> None:
+        """Never fall back to no security where security was asked for."""
+        mechanism = self.core.options.mechanism
+        if mechanism != SecurityMechanism.NULL:
+            raise UsageError(
+                Errno.ENOTSUP,
+                hint=f"{mechanism.name} is not supported yet, and a socket that asks for it must not "
+                "run without security; leave its options unset, or use pyzmq for this socket",
+            )
 
     def unbind(self, address: str) -> None:
         """Stop listening; the port is free when this returns. Accepted connections go on.
@@ -195,6 +209,7 @@ class SocketDriver:
             TypeError: the address is no string.
         """
         self.core.check_open()
+        self._check_mechanism()
         endpoint = parse(address, for_bind=False)
         if isinstance(endpoint, InprocEndpoint):
             self.core.connect_inproc(endpoint)
@@ -216,7 +231,7 @@ class SocketDriver:
             return
         links = self.core.links
         dialer = next(
-            (d for d in links.dialers if d.address == str(endpoint) and not d.leaving), None
+            (d for d in links.dialers if d.endpoint == endpoint and not d.leaving), None
         )
         if dialer is None:
             connected = ", ".join(d.address for d in links.dialers if not d.leaving)
@@ -251,6 +266,9 @@ class SocketDriver:
             self._stop_listening(listener, acceptor)
         self.core.close()
         self.front = None
+        if self._signal is not None:
+            self._signal.close()
+            self._signal = None
         if linger == 0:
             self.core.links.end_close()
         elif linger is not None:
@@ -284,8 +302,14 @@ class SocketDriver:
                     break
         finally:
             self._pumping = False
+        if self._signal is not None:
+            self._show_changes(self._signal)
         if self.front is None and self.core.closed and not self.released:
             self._release_if_finished()
+
+    def again(self) -> None:
+        """The core has changed in the middle of :meth:`pump`: go round once more."""
+        self._again = True
 
     def _act(self) -> None:
         """Turn the core's lists into system calls until they are empty."""
@@ -375,6 +399,47 @@ class SocketDriver:
             if dialer not in self.core.links.dialers:
                 del self._dialings[dialer]
                 dialing.close()
+
+    # ZMQ_FD and ZMQ_EVENTS
+
+    def fileno(self) -> int:
+        """A descriptor that is readable when :meth:`events` should be asked (ZMQ_FD).
+
+        Readable while a message can be received, and from the moment the socket becomes writable until
+        ``events`` is asked. (Were it readable for as long as the socket is writable, a program
+        that waits for messages would never sleep.)
+
+        Raises:
+            ZMQError: ENOTSOCK.
+        """
+        if self.core.closed:
+            raise ZMQError(Errno.ENOTSOCK)
+        if self._signal is None:
+            self._signal = Signal()
+            self._show_changes(self._signal)
+        return self._signal.fd
+
+    def events(self) -> PollEvent:
+        """What would not block now (ZMQ_EVENTS).
+
+        Raises:
+            ZMQError: ENOTSOCK, ETERM.
+        """
+        self.pump()
+        events = self.core.events()
+        if self._signal is not None and not events & PollEvent.POLLIN:
+            self._signal.clear()
+        return events
+
+    def _show_changes(self, signal: Signal) -> None:
+        if self.core.closed or self.context.core.terminated:
+            signal.set()  # whoever waits shall look, and get ENOTSOCK or ETERM
+            return
+        events = self.core.events()
+        writable = bool(events & PollEvent.POLLOUT)
+        if events & PollEvent.POLLIN or (writable and not self._was_writable):
+            signal.set()
+        self._was_writable = writable
 
     # Dialling and accepting
 
@@ -471,6 +536,9 @@ class SocketDriver:
         self._streams.clear()
         self._acceptors.clear()
         self._dialings.clear()
+        if self._signal is not None:
+            self._signal.close()
+            self._signal = None
         self.core.closed = True
         self.core.send_lane = self.core.receive_lane = None
         self.released = True
