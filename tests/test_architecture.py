@@ -105,6 +105,7 @@ def test_the_pure_layers_do_not_touch_the_world(path):
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "os"
     }
+    of_os |= {n.names[0].name for n in imports(tree) if getattr(n, "module", None) == "os"}
     assert used & IMPURE_MODULES <= {"os"}
     assert of_os <= TABLES_OF_OS
 
