@@ -1,0 +1,204 @@
+"""The command line: choose, play, write down.
+
+python -m bench                         the default set, over tcp and inproc: about 11 minutes
+python -m bench --quick                 each case for a moment: does everything still run?
+python -m bench pushpull-64 reqrep-64 --against pyzmq --transports tcp,ipc --rounds 9
+python -m bench --list                  the cases and the contenders
+"""
+
+import argparse
+import datetime
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from bench.case import Case, Lineup, Settings
+from bench.cases import all_cases, find_case
+from bench.contenders import CONTENDERS, REFERENCE, Contender, Presence, choose, find
+from bench.machine import describe, load, usable_cores
+from bench.plots import draw
+from bench.required import verdicts
+from bench.rounds import Round, play_round
+from bench.summary import rows_of
+from bench.table import number, page
+
+RESULTS = Path(__file__).resolve().parent / "results"
+GIVE_UP_AFTER = 2  # failed rounds in a row; a contender that hangs costs 10 s each time
+QUICK = Settings(rounds=1, warm_up_s=0.05, measure_s=0.05)
+DEFAULT = Settings()
+
+Play = Callable[[Case, Lineup, str, int, Settings], Round]
+
+
+def names(text: str) -> list[str]:
+    """A comma-separated list."""
+    return [word for word in text.split(",") if word]
+
+
+def parser() -> argparse.ArgumentParser:
+    """Every option, with its default."""
+    made = argparse.ArgumentParser(
+        prog="python -m bench", description="Zerohop beside other ZeroMQ bindings."
+    )
+    made.add_argument("cases", nargs="*", metavar="CASE", help="default: all of them")
+    made.add_argument("--list", action="store_true", help="name the cases and contenders, and end")
+    made.add_argument("--quick", action="store_true", help="each case for a moment; writes nothing")
+    made.add_argument(
+        "--against", type=names, default=["pyzmq", "pyomq", "floor"], metavar="LIBRARY,...",
+        help="whom to measure beside zerohop (default: pyzmq,pyomq,floor)",
+    )  # fmt: skip
+    made.add_argument(
+        "--contenders", type=names, default=[], metavar="NAME,...",
+        help="exactly these instead, wherever they can play; see --list",
+    )  # fmt: skip
+    made.add_argument("--rounds", type=int, default=DEFAULT.rounds, help="default: 5")
+    made.add_argument(
+        "--seconds", type=float, default=DEFAULT.measure_s, help="measured in a round; default: 1"
+    )
+    made.add_argument(
+        "--transports",
+        type=names,
+        default=["tcp"],
+        metavar="NAME,...",
+        help="tcp, ipc; default: tcp",
+    )
+    made.add_argument("--name", default="", help="of the result files; default: the cases' names")
+    made.add_argument("--json", type=Path, help="default: bench/results/DATE-NAME.json")
+    return made
+
+
+def lineups(case: Case, contenders: Sequence[Contender], *, by_name: bool) -> list[Lineup]:
+    """Who plays a case: each contender with itself, or each with pyzmq, both ways."""
+    playing = [
+        contender
+        for contender in contenders
+        if case.plays(contender) and (by_name or case.uvloop or not contender.uvloop)
+    ]
+    if not case.crossed:
+        return [Lineup(contender, contender) for contender in playing]
+    pairs: list[Lineup] = []
+    for contender in playing:
+        for other in playing:
+            if other.name == REFERENCE[contender.style] and contender.family != other.family:
+                pairs += Lineup(contender, other), Lineup(other, contender)
+    return pairs
+
+
+def play_case(
+    case: Case, playing: Sequence[Lineup], transport: str, settings: Settings, play: Play
+) -> list[Round]:
+    """All rounds of a case: in each, every lineup has a turn; each round begins with another."""
+    rounds: list[Round] = []
+    failed = {lineup.name: 0 for lineup in playing}
+    for turn in range(settings.rounds):
+        first = turn % len(playing)
+        said = []
+        for lineup in [*playing[first:], *playing[:first]]:
+            if failed[lineup.name] >= GIVE_UP_AFTER:
+                continue
+            played = play(case, lineup, transport, turn + 1, settings)
+            failed[lineup.name] = 0 if played.value is not None else failed[lineup.name] + 1
+            rounds.append(played)
+            said.append(f"{lineup.name} {number(played.value) if not played.error else 'FAILED'}")
+        where = f" {transport}" if transport else ""
+        print(f"{case.name}{where} {turn + 1}/{settings.rounds}: {', '.join(said)}", flush=True)
+    return rounds
+
+
+def list_everything() -> None:
+    """Print the cases and the contenders."""
+    print("cases:")
+    for case in all_cases().values():
+        where = ", ".join(transport for transport in case.transports if transport)
+        print(f"  {case.name:16}{case.title}, {case.unit}{f' [{where}]' if where else ''}")
+    print("contenders:")
+    for contender in CONTENDERS:
+        missing = find(contender).missing
+        print(f"  {contender.name:26}{f'not installed: {missing}' if missing else 'installed'}")
+
+
+def write(path: Path, about: dict[str, Any], cases: Sequence[Case], rounds: Sequence[Round]) -> str:
+    """Write the JSON, the pictures and the page; return the page."""
+    rows = rows_of(cases, rounds)
+    judged = verdicts(rows)
+    document = about | {
+        "required": [asdict(verdict) for verdict in judged],
+        "rows": [asdict(row) for row in rows],
+        "rounds": [asdict(played) for played in rounds],
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    try:
+        pictures = draw(path.with_suffix(""), cases, rows)
+    except ImportError:
+        pictures = []
+        print("no pictures: matplotlib is not installed", file=sys.stderr)
+    text = page(about, cases, rows, judged, [picture.name for picture in pictures])
+    path.with_suffix(".md").write_text(text, encoding="utf-8")
+    return text
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line; return the exit status: 1 when a round failed, else 0."""
+    options = parser().parse_args(arguments)
+    if options.list:
+        list_everything()
+        return 0
+    try:
+        cases = [find_case(name) for name in options.cases] or list(all_cases().values())
+        contenders = choose(["zerohop", *options.against], options.contenders)
+    except ValueError as error:
+        parser().error(str(error))
+    settings = Settings(options.rounds, DEFAULT.warm_up_s, options.seconds)
+    if options.quick:
+        settings = QUICK
+    return run(cases, contenders, settings, options)
+
+
+def run(
+    cases: Sequence[Case],
+    contenders: Sequence[Contender],
+    settings: Settings,
+    options: argparse.Namespace,
+) -> int:
+    """Play every case and write the result."""
+    found: dict[str, Presence] = {contender.name: find(contender) for contender in contenders}
+    skipped = {name: presence.missing for name, presence in found.items() if presence.missing}
+    for name, reason in skipped.items():
+        print(f"skipped: {name}: {reason}", flush=True)
+    present = [contender for contender in contenders if contender.name not in skipped]
+    versions: dict[str, str] = {}
+    for contender in present:
+        versions |= found[contender.name].versions
+    machine = describe()
+    if machine["load_before"] > usable_cores() / 4:
+        print(f"this machine is busy (load {machine['load_before']}): expect noise", flush=True)
+    began = time.monotonic()
+    rounds: list[Round] = []
+    for case in cases:
+        playing = lineups(case, present, by_name=bool(options.contenders))
+        for transport in case.transports:
+            if playing and (transport in options.transports or transport not in ("tcp", "ipc")):
+                rounds += play_case(case, playing, transport, settings, play_round)
+    print(f"{len(rounds)} rounds in {time.monotonic() - began:.0f} s", flush=True)
+    date = datetime.datetime.now(datetime.UTC).date().isoformat()
+    name = options.name or ("-".join(options.cases) if options.cases else "default")
+    about = {
+        "name": name,
+        "date": date,
+        "machine": machine | {"load_after": load()},
+        "versions": versions,
+        "settings": asdict(settings),
+        "skipped": skipped,
+    }
+    path = options.json or (None if options.quick else RESULTS / f"{date}-{name}.json")
+    if path:
+        print(write(path, about, cases, rounds))
+    failures = [played for played in rounds if played.error]
+    for played in failures:
+        print(f"failed: {played.case} {played.lineup}: {played.error}", file=sys.stderr)
+    return 1 if failures else 0
