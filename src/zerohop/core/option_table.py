@@ -219,9 +219,9 @@ _setting(_STREAM, Number.STREAM_NOTIFY, "stream_notify", shape.FLAG,
          about="1: an empty message tells of each connect and disconnect.")
 
 _row(Number.RECONNECT_IVL, "reconnect_ivl", shape.NEVER,
-     about="Pause before connecting again; up to as much again is added at random.")
+     about="Pause before connecting again; chance adds up to as much again.")
 _row(Number.RECONNECT_IVL_MAX, "reconnect_ivl_max", shape.OFF,
-     about="The pause doubles with each attempt up to this. 0: it does not grow.")
+     about="The pause doubles with each attempt up to this; chance takes away up to half.")
 _row(Number.RECONNECT_STOP, "reconnect_stop", shape.ANY,
      about="Bits of `ReconnectStop`: failures after which not to connect again.")
 _row(Number.CONNECT_TIMEOUT, "connect_timeout", shape.OFF,

@@ -291,7 +291,8 @@ class SocketOptions(PatternOptions):
         stored = row.shape.store(value)
         if row.write is not None:
             row.write(self, stored, socket_type)
-        elif row.attribute is not None:
+        else:
+            assert row.attribute is not None  # test_option_table.py: a row can be carried out
             setattr(self, row.attribute, stored)
         return None
 
@@ -400,6 +401,8 @@ class ContextOptions:
         if option == ContextOption.THREAD_AFFINITY_CPU_ADD:
             self.thread_cpus |= {value}
         elif option == ContextOption.THREAD_AFFINITY_CPU_REMOVE:
+            if value not in self.thread_cpus:
+                raise UsageError(Errno.EINVAL, hint=f"processor {value} was not added")
             self.thread_cpus -= {value}
         else:
             setattr(self, attribute, kind(value))
