@@ -6,7 +6,9 @@ and hands it to ``zerohop.io``. Does not know how to wait: that is all that ``ze
 
     tracker      MessageTracker: is the caller's buffer free again?
     frame        Frame: one part, with what is known of it
-    parts        what the user gives -> parts and messages, and back
+    parts        what the user gives -> parts and messages
+    receive      parts and messages -> what the user gets
+    values       text, JSON, pickles: send_string, recv_json, ...
     options      options by method and by attribute, in any case
     endpoints    ``with socket.bind(...)``, and random ports
     statistics   SocketStats and PeerInfo

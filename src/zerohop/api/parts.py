@@ -23,7 +23,6 @@ __all__ = [
     "copy_into",
     "make_message",
     "make_part",
-    "message_parts",
     "refuse_draft_arguments",
     "to_message",
     "to_part",
@@ -129,18 +128,6 @@ def make_message(
 def to_message(parts: list[Part]) -> Message:
     """Return the message of these parts: the part itself where there is one."""
     return parts if len(parts) > 1 else parts[0]
-
-
-def message_parts(message: Message) -> list[bytes]:
-    """Return the parts of a received message, each as ``bytes``.
-
-    Over ``inproc`` a part may be the view that another socket was lent.
-    """
-    if type(message) is bytes:
-        return [message]
-    if isinstance(message, list):
-        return [part if type(part) is bytes else bytes(part) for part in message]
-    return [bytes(message)]
 
 
 def copy_into(part: Part, buffer: Any, nbytes: int = 0) -> int:

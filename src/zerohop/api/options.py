@@ -1,0 +1,179 @@
+"""Options by method and by attribute in any case: ``s.get(LINGER)``, ``s.linger``, ``s.LINGER``.
+
+Python looks for what a class really has first, so only names of options ever come to the functions
+here; but every *assignment* does. ``self.x = ...`` costs 0.2 us on such a class: state that changes
+with each message belongs in an object of its own, which the socket merely has (``self._state.x``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from zerohop.constants import Errno, SocketOption
+from zerohop.errors import ZMQError
+
+if TYPE_CHECKING:
+    from zerohop.core.socket import SocketCore
+    from zerohop.io.driver import SocketDriver
+
+__all__ = ["SocketOptionAccess", "option_named"]
+
+_OPTIONS: dict[str, SocketOption] = {
+    **{name.lower(): option for name, option in SocketOption.__members__.items()},
+    **SocketOption.__members__,
+}
+_METHODS_TOO = frozenset({"subscribe", "unsubscribe"})  # assigned to, they are options
+
+
+def option_named(name: str) -> SocketOption | None:
+    """Return the socket option of that name in any case, or None."""
+    return _OPTIONS.get(name) or _OPTIONS.get(name.upper())
+
+
+class SocketOptionAccess:
+    """The methods and attributes by which a Socket's options are read and set.
+
+    A class's own attributes are those that it has on the class, those whose names begin with an
+    underscore, and those that an instance puts into ``__dict__`` itself; an assignment to any other
+    name is to an option, or a mistake.
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        _core: SocketCore
+        _driver: SocketDriver
+
+    def get(self, option: int) -> int | bytes:
+        """Return an option's value in libzmq's units (``zmq_getsockopt``).
+
+        Raises:
+            ZMQError: EINVAL, no such option, not one of this type, or it can only be set;
+                ENOTSOCK, the socket is closed; for EVENTS also ETERM.
+            TypeError: ``option`` is no number.
+        """
+        driver = self._driver
+        with driver.lock:
+            if option == SocketOption.EVENTS:
+                return int(driver.events())
+            if option == SocketOption.FD:
+                return driver.fileno()
+            return self._core.get_option(option)
+
+    def set(self, option: int, value: Any) -> None:
+        """Set an option, the value in libzmq's units (``zmq_setsockopt``).
+
+        Raises:
+            ZMQError: EINVAL, no such option, not one of this type, or not a value it takes;
+                ENOTSOCK, the socket is closed. Nothing has changed.
+            TypeError: the value is not of the kind that the option takes (``str`` never is), or
+                ``option`` is no number.
+            OverflowError: a number too large.
+        """
+        driver = self._driver
+        with driver.lock:
+            self._core.set_option(option, value)
+            driver.pump()
+
+    def getsockopt(self, option: int) -> int | bytes:
+        """As :meth:`get`; pyzmq's older name."""
+        return self.get(option)
+
+    def setsockopt(self, option: int, value: Any) -> None:
+        """As :meth:`set`; pyzmq's older name."""
+        self.set(option, value)
+
+    def get_string(self, option: int, encoding: str = "utf-8") -> str:
+        """Return the value of an option of octets, decoded.
+
+        Raises:
+            TypeError: the option's value is a number.
+            ZMQError: as :meth:`get`.
+        """
+        value = self.get(option)
+        if not isinstance(value, bytes):
+            raise TypeError(f"option {option} will not return a string to be decoded")
+        return value.decode(encoding)
+
+    def set_string(self, option: int, optval: str, encoding: str = "utf-8") -> None:
+        """Set an option of octets to the encoded text.
+
+        Raises:
+            TypeError: ``optval`` is no ``str``, or the option wants a number.
+            ZMQError: as :meth:`set`.
+        """
+        if not isinstance(optval, str):
+            raise TypeError(f"strings only, not {type(optval)}: {optval!r}")
+        self.set(option, optval.encode(encoding))
+
+    getsockopt_string = getsockopt_unicode = get_string
+    setsockopt_string = setsockopt_unicode = set_string
+
+    def get_hwm(self) -> int:
+        """Return SNDHWM, in messages per peer."""
+        return int(self.get(SocketOption.SNDHWM))
+
+    def set_hwm(self, value: int) -> None:
+        """Set SNDHWM and RCVHWM, in messages per peer; 0: no limit.
+
+        Raises:
+            ZMQError: EINVAL, negative.
+        """
+        self.set(SocketOption.SNDHWM, value)
+        self.set(SocketOption.RCVHWM, value)
+
+    @property
+    def hwm(self) -> int:
+        """Both high-water marks at once: :meth:`get_hwm`, :meth:`set_hwm`."""
+        return self.get_hwm()
+
+    @hwm.setter
+    def hwm(self, value: int) -> None:
+        self.set_hwm(value)
+
+    def subscribe(self, topic: str | bytes) -> None:
+        """Receive what begins with ``topic``, too (SUB; ZMQ_SUBSCRIBE). ``""``: everything.
+
+        A ``str`` is encoded as UTF-8. Subscribing twice needs two :meth:`unsubscribe`.
+
+        Raises:
+            ZMQError: EINVAL, not a SUB (nor an XPUB with XPUB_MANUAL).
+            TypeError: neither ``str`` nor ``bytes``.
+        """
+        self.set(SocketOption.SUBSCRIBE, topic.encode() if isinstance(topic, str) else topic)
+
+    def unsubscribe(self, topic: str | bytes) -> None:
+        """Take one :meth:`subscribe` back; nothing happens when there was none.
+
+        Raises:
+            ZMQError, TypeError: as :meth:`subscribe`.
+        """
+        self.set(SocketOption.UNSUBSCRIBE, topic.encode() if isinstance(topic, str) else topic)
+
+    def __getattr__(self, name: str) -> Any:  # int or bytes: as the option is
+        option = option_named(name)
+        if option is None:
+            raise AttributeError(f"{type(self).__name__} has no such option: {name.upper()}")
+        try:
+            return self.get(option)
+        except ZMQError as error:
+            if error.errno in (Errno.EINVAL, Errno.EFAULT):
+                raise AttributeError(f"{name} attribute is write-only") from error
+            raise
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name[0] == "_":
+            object.__setattr__(self, name, value)
+        elif name in _METHODS_TOO:
+            getattr(self, name)(value)
+        elif hasattr(type(self), name) or name in self.__dict__:
+            object.__setattr__(self, name, value)
+        else:
+            option = option_named(name)
+            if option is None:
+                raise AttributeError(f"{type(self).__name__} has no such option: {name.upper()}")
+            self.set(option, value)
+
+    def __dir__(self) -> list[str]:
+        """Return what the object has, and every option."""
+        return sorted({*super().__dir__(), *SocketOption.__members__})
