@@ -178,6 +178,11 @@ class Waiting(asyncio.Future[Any]):
         self._stop_timer()
         self.set_result(value)
 
+    def end(self, value: object) -> None:
+        """Set the result, unless it is done already."""
+        if not self.done():
+            self.settle(value)
+
     def fail(self, error: BaseException) -> None:
         """Set the exception, unless it is done already."""
         self._stop_timer()

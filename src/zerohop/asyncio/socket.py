@@ -62,7 +62,7 @@ class Socket(SocketBase):
         """Called by SocketBase at the end of its constructor."""
         self._receivers: deque[WaitingReceive] = deque()
         self._senders: deque[tuple[Waiting, Message, bool]] = deque()
-        self._pollers: list[tuple[Waiting, int]] = []
+        self._conditions: list[tuple[Waiting, Callable[[], int]]] = []
         self._yielding: list[Waiting] = []
         try:
             self._use_loop(asyncio.get_running_loop())
@@ -407,8 +407,8 @@ class Socket(SocketBase):
             served = self._serve_receivers()
         if self._senders:
             served |= self._serve_senders()
-        if self._pollers:
-            self._serve_pollers()
+        if self._conditions:
+            self._serve_conditions()
         if served:
             core.settle(self._driver.now())
         self._send_lane = None if self._senders else core.send_lane
@@ -451,23 +451,40 @@ class Socket(SocketBase):
             waiting_list.popleft()
         return served
 
-    def _serve_pollers(self) -> None:
-        try:
-            events = int(self._core.events())
-        except ZMQError as error:
-            for waiting, _ in self._pollers:
-                waiting.fail(error)
-            self._pollers.clear()
-            return
+    def _serve_conditions(self) -> None:
         left = []
-        for waiting, wanted in self._pollers:
+        for waiting, holds in self._conditions:
             if waiting.done():
                 continue
-            if events & wanted:
-                waiting.settle(events & wanted)
+            try:
+                value = holds()
+            except ZMQError as error:
+                waiting.fail(error)
             else:
-                left.append((waiting, wanted))
-        self._pollers = left
+                if value:
+                    waiting.settle(value)
+                else:
+                    left.append((waiting, holds))
+        self._conditions = left
+
+    def _wait_until(
+        self, holds: Callable[[], int], seconds: float | None, give_up: Callable[[Waiting], None]
+    ) -> Awaitable[Any]:
+        """Wait until ``holds()`` gives something true, which is the result; lock not held."""
+        loop = self._find_loop()
+        with self._driver.lock:
+            try:
+                value = holds()
+            except ZMQError as error:
+                return _failed(loop, error)
+            if value:
+                return _done(loop, value)
+            waiting = Waiting(loop=loop)
+            if seconds is not None:
+                waiting.timer = loop.call_later(seconds, give_up, waiting)
+            self._conditions.append((waiting, holds))
+            self._driver.pump()
+            return waiting
 
     def poll(
         self, timeout: float | None = None, flags: int = PollEvent.POLLIN
@@ -486,20 +503,50 @@ class Socket(SocketBase):
         """
         if self.closed:
             raise ZMQError(Errno.ENOTSUP)
-        loop = self._find_loop()
-        with self._driver.lock:
-            try:
-                events = int(self._core.events()) & flags
-            except ZMQError as error:
-                return _failed(loop, error)
-            if events or timeout == 0:
-                return _done(loop, events)
-            waiting = Waiting(loop=loop)
-            if timeout is not None and timeout > 0:
-                waiting.timer = loop.call_later(timeout / 1000, _time_over, waiting)
-            self._pollers.append((waiting, int(flags)))
-            self._driver.pump()
-            return waiting
+        wanted = int(flags)
+        seconds = None if timeout is None or timeout < 0 else timeout / 1000
+        return self._wait_until(
+            lambda: int(self._core.events()) & wanted, seconds, lambda waiting: waiting.end(0)
+        )
+
+    def wait_connected(self, timeout: float | None = None) -> Awaitable[None]:
+        """Wait until every endpoint that this socket connects to has a peer, handshake done.
+
+        A socket that only binds waits for its first peer.
+
+        Args:
+            timeout: seconds; None: without limit.
+
+        Raises (through the awaitable):
+            Again: not in time; a note names the endpoints and their last errors.
+        """
+        return self._wait_until(
+            self._core.connected, timeout,
+            lambda waiting: waiting.fail(Again(hint=self._core.why_not_connected())),
+        )  # fmt: skip
+
+    def wait_for_subscribers(
+        self, topic: bytes | str = b"", n: int = 1, timeout: float | None = None
+    ) -> Awaitable[None]:
+        """Wait until ``n`` connected peers would get a message that starts with ``topic``.
+
+        For PUB and XPUB: the end of ``sleep(0.1)`` for slow joiners.
+
+        Args:
+            topic: as :meth:`subscribe` takes it at the other end.
+            n: how many peers.
+            timeout: seconds; None: without limit.
+
+        Raises (through the awaitable):
+            Again: not in time.
+        """
+        prefix = topic.encode() if isinstance(topic, str) else topic
+        return self._wait_until(
+            lambda: self._core.pattern.subscribers(prefix) >= n, timeout,
+            lambda waiting: waiting.fail(Again(
+                hint=f"{self._core.pattern.subscribers(prefix)} of {n} subscribers to {prefix!r}"
+            )),
+        )  # fmt: skip
 
     def _time_limit(
         self, flags: int, timeout: float | None, option: float | None
@@ -534,7 +581,7 @@ class Socket(SocketBase):
                 # Whoever waited on the loop that is gone will never be resumed.
                 self._receivers.clear()
                 self._senders.clear()
-                self._pollers.clear()
+                self._conditions.clear()
                 self._yielding.clear()
             self._turn = None
             self._loop = loop
@@ -546,11 +593,11 @@ class Socket(SocketBase):
         waiting_list: list[Waiting] = [
             *self._receivers,
             *(waiting for waiting, _, _ in self._senders),
-            *(waiting for waiting, _ in self._pollers),
+            *(waiting for waiting, _ in self._conditions),
         ]
         self._receivers.clear()
         self._senders.clear()
-        self._pollers.clear()
+        self._conditions.clear()
         self._send_lane = self._receive_lane = None
         for waiting in waiting_list:
             if not waiting.get_loop().is_closed():
@@ -586,7 +633,3 @@ def _failed(loop: asyncio.AbstractEventLoop, error: BaseException) -> Awaitable[
     future.set_exception(error)
     return future
 
-
-def _time_over(waiting: Waiting) -> None:
-    if not waiting.done():
-        waiting.settle(0)

@@ -188,6 +188,35 @@ class SocketCore:
             ready |= PollEvent.POLLOUT
         return PollEvent(ready)
 
+    def connected(self) -> bool:
+        """Whether every endpoint we connect to has a peer; if there is none, whether any peer is there.
+
+        Raises:
+            ZMQError: ENOTSOCK, ETERM.
+        """
+        self.check_open()
+        ours = [dialer.link for dialer in self.links.dialers if not dialer.leaving]
+        inproc = [peer for peers in self.inproc_peers.values() for peer in peers]
+        if ours or inproc:
+            return all(link is not None and link.handshaken for link in ours) and all(
+                peer.connected for peer in inproc
+            )
+        return any(peer.connected for peer in self.links.peers)
+
+    def why_not_connected(self) -> str:
+        """Which endpoints have no peer, and what went wrong there last."""
+        missing = [
+            f"{dialer.address}: {dialer.last_error or 'no answer yet'}"
+            for dialer in self.links.dialers
+            if dialer.link is None or not dialer.link.handshaken
+        ]
+        missing += [
+            f"inproc://{name}: nobody has bound it"
+            for name, peers in self.inproc_peers.items()
+            if not all(peer.connected for peer in peers)
+        ]
+        return "; ".join(missing) or "nobody has connected"
+
     def put_back(self, message: Message) -> None:
         """Return a message that was taken and not used; it is the next one to be received."""
         self._returned.appendleft(message)
