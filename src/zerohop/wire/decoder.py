@@ -317,9 +317,9 @@ def _over_limit(size: int, limit: int) -> ProtocolError:
     if size > _LARGEST:
         return ProtocolError(f"peer announced {size} octets, over 2^63 - 1", source=_SOURCE)
     return ProtocolError(
-        f"peer announced {size} octets, over max_message_size={limit}",
+        f"peer announced {size} octets, over the limit of {limit}",
         source=_SOURCE,
-        hint="raise the MAXMSGSIZE option if such messages are expected",
+        hint="MAXMSGSIZE sets the limit on messages; the handshake has one of its own",
     )
 
 

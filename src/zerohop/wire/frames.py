@@ -84,11 +84,17 @@ def encode(messages: Iterable[Message]) -> list[Buffer]:
     return buffers
 
 
-def encoded_size(message: Message) -> int:
-    """Return how many octets the message takes on the wire."""
+def encoded_size(message: Message, overhead: int = 0) -> int:
+    """Return how many octets the message takes on the wire.
+
+    Args:
+        message: one that :func:`encode` takes.
+        overhead: octets that a security mechanism adds to the body of each frame.
+    """
     if isinstance(message, list):
-        return sum(map(encoded_size, message))
+        return sum(encoded_size(part, overhead) for part in message)
     size = message.nbytes if isinstance(message, memoryview) else len(message)
+    size += overhead
     return size + 2 if size < _SHORT else size + 9
 
 

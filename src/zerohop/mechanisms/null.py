@@ -1,0 +1,65 @@
+"""The NULL mechanism: no security. Each side says READY with its metadata, in any order.
+
+    null = ready *message | error
+
+Source: RFC 37, "The NULL Security Mechanism".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zerohop.constants import Event
+from zerohop.errors import ProtocolError
+from zerohop.wire.commands import decode_metadata, encode_ready
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from zerohop.wire.frames import Buffer, Message
+
+
+class NullMechanism:
+    """Fills :class:`zerohop.wire.mechanism.Mechanism`.
+
+    Args:
+        properties: our metadata (``Socket-Type``, ``Identity``, ``X-...``), sent as written.
+    """
+
+    name = "NULL"
+    as_server = False
+    plain = True
+    overhead = 0
+
+    def __init__(self, properties: Mapping[str, bytes]) -> None:
+        self.complete = False
+        self.peer_properties: Mapping[str, bytes] = {}
+        self.outgoing: list[bytes] = []
+        self._ready = encode_ready(properties)
+
+    def start(self) -> None:
+        """Say READY at once: neither side waits for the other."""
+        self.outgoing.append(self._ready)
+
+    def receive_command(self, name: bytes, data: bytes) -> None:
+        """Take the peer's READY, which completes the handshake.
+
+        Raises:
+            ProtocolError: another command, or bad metadata.
+        """
+        if name != b"READY":
+            raise ProtocolError(
+                f"peer sent {name[:64]!r} where READY was due",
+                source="RFC 37, The NULL Security Mechanism",
+                code=Event.PROTOCOL_ERROR_ZMTP_UNEXPECTED_COMMAND,
+            )
+        self.peer_properties = decode_metadata(data)
+        self.complete = True
+
+    def encode(self, message: Message) -> list[Buffer]:
+        """Never called: traffic is plain."""
+        raise AssertionError(message)
+
+    def decode(self, body: bytes) -> tuple[int, bytes]:
+        """Never called: traffic is plain."""
+        raise AssertionError(body)

@@ -1,0 +1,391 @@
+"""One ZMTP connection without I/O: greeting, handshake, traffic, closed.
+
+    greeting ──► handshake ──► traffic ──► closed
+        │ not ZMTP 3  │ does not fit  │ broken frame, silence, ERROR, refuse()   ▲
+        └─────────────┴───────────────┴──────────────────────────────────────────┘
+
+Only :meth:`Connection.receive_data`, :meth:`~Connection.handle_deadline` and
+:meth:`~Connection.refuse` move it, and never back. Once closed it takes nothing more from the peer;
+what is still to be sent (an ERROR) can be taken once.
+
+The handshake has its own decoder with a small limit, fed so that it never holds an octet of what
+follows: a peer sends messages right behind its READY, and they belong to the traffic.
+
+Source: RFC 37 (3.1) and RFC 23 (3.0). Both ends of a 3.0 connection behave as in 3.1 but for one
+thing: subscriptions are messages there (``01 topic`` or ``00 topic``) and commands here. Messages
+are not looked into, so those of a 3.0 peer come out as messages.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from math import inf
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from zerohop.constants import Errno
+from zerohop.constants import Event as MonitorEvent
+from zerohop.errors import HandshakeError, ProtocolError
+from zerohop.wire.commands import (
+    decode_error,
+    decode_ping,
+    encode_error,
+    encode_ping,
+    encode_pong,
+    encode_subscription,
+    split_command,
+)
+from zerohop.wire.decoder import FrameDecoder
+from zerohop.wire.events import ErrorReceived, Handshaken, SubscriptionReceived
+from zerohop.wire.frames import Command, encode, encoded_size
+from zerohop.wire.greeting import GreetingDecoder, encode_greeting
+from zerohop.wire.heartbeat import Heartbeat, HeartbeatOptions
+from zerohop.wire.wrapping import Wrapping
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from zerohop.wire.events import Event
+    from zerohop.wire.frames import Buffer, Message
+    from zerohop.wire.mechanism import Mechanism
+
+Phase: TypeAlias = Literal["greeting", "handshake", "traffic", "closed"]
+
+HANDSHAKE_SIZE = 65_536
+"""Octets in one handshake command: what a stranger can make us hold. libzmq's has some 50."""
+
+MAX_PONGS = 16
+"""PONGs that wait to be taken: a peer that sends PINGs and reads nothing gets the last ones."""
+
+MAX_IDENTITY = 255
+"""Octets of the Identity property (ZMQ_ROUTING_ID)."""
+
+
+class Connection:
+    """The wire side of one peer.
+
+    Args:
+        mechanism: ours, fresh; it says our ``properties`` to the peer.
+        properties: our metadata, for what errors say.
+        heartbeat: ours; None sends no PING. The peer's PINGs are answered in any case.
+        max_message_size: octets in one message, all frames together (ZMQ_MAXMSGSIZE), or None.
+        handshake_timeout: seconds from ``now`` until the handshake must be complete
+            (ZMQ_HANDSHAKE_IVL), or None.
+        now: seconds, monotonic.
+
+    Attributes:
+        phase: where it stands; see the module.
+        peer_minor: the ZMTP 3 minor version of the peer (0 or 1), None before its greeting.
+        has_events: the list that the last :meth:`receive_data` returned, or left in
+            ``completed``, holds an Event.
+        completed: after :meth:`receive_data` raised: what was whole before the offence, in order.
+            These messages were received and have to be handed on.
+    """
+
+    __slots__ = (
+        "_decoder", "_greeting", "_handshake_ends", "_heartbeat", "_heartbeat_options",
+        "_last_heard", "_max_message_size", "_mechanism", "_ping_due", "_pongs",
+        "_properties", "_raw", "_subscriptions", "_wrapping", "completed", "has_events",
+        "peer_minor", "phase",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        *,
+        mechanism: Mechanism,
+        properties: Mapping[str, bytes],
+        heartbeat: HeartbeatOptions | None = None,
+        max_message_size: int | None = None,
+        handshake_timeout: float | None = None,
+        now: float,
+    ) -> None:
+        self.phase: Phase = "greeting"
+        self.peer_minor: int | None = None
+        self.has_events = False
+        self.completed: list[Message | Event] = []
+        self._mechanism = mechanism
+        self._properties = properties
+        self._max_message_size = max_message_size
+        self._greeting = GreetingDecoder()
+        self._decoder = FrameDecoder(HANDSHAKE_SIZE)
+        self._wrapping: Wrapping | None = None
+        self._handshake_ends = inf if handshake_timeout is None else now + handshake_timeout
+        self._heartbeat_options = heartbeat or HeartbeatOptions()
+        self._heartbeat = Heartbeat(self._heartbeat_options, inf)
+        self._last_heard = now
+        self._ping_due = False
+        self._pongs: deque[bytes] = deque(maxlen=MAX_PONGS)  # contexts
+        self._subscriptions: list[tuple[bytes, bool]] = []
+        self._raw: list[Buffer] = [encode_greeting(mechanism.name, as_server=mechanism.as_server)]
+
+    def start(self) -> list[Event]:
+        """Return what is known before any octet: nothing. ``RawConnection`` has something here."""
+        return []
+
+    def receive_data(self, data: bytes, now: float) -> list[Message | Event]:
+        """Take octets from the peer; return what they completed, in order.
+
+        Returns:
+            Messages as :class:`~zerohop.wire.decoder.FrameDecoder` gives them. If ``has_events``
+            is set, there are events among them. Empty once closed.
+
+        Raises:
+            HandshakeError: the two ends do not fit: version, mechanism.
+            ProtocolError: the peer broke the protocol. In both cases the connection is closed,
+                ``completed`` has what came before, and :meth:`data_to_send` may hold an ERROR.
+        """
+        self._last_heard = now
+        self.has_events = False
+        self.completed = []
+        try:
+            if self.phase != "traffic":
+                data = self._shake_hands(data, now)
+            decoder = self._decoder
+            try:
+                messages = decoder.receive_data(data)
+            except ProtocolError:
+                self._sort(decoder.completed)
+                if self.phase == "traffic":
+                    raise
+            else:
+                if not (decoder.saw_command or self._wrapping or self.completed):
+                    return messages  # type: ignore[return-value] # a list of fewer kinds
+                self._sort(messages)
+        except ProtocolError:
+            self.phase = "closed"
+            raise
+        items, self.completed = self.completed, []
+        return items
+
+    def wanted(self) -> int:
+        """Return how many octets the current frame still lacks; 0 if that is not known.
+
+        A reader that asks the network for just these spares the copy of what follows.
+        """
+        return self._decoder.wanted() if self.phase == "traffic" else 0
+
+    def data_to_send(self) -> bytes:
+        """Take what the connection itself has to say: greeting, handshake, subscriptions, PINGs.
+
+        It goes out before what :meth:`encode` gives after it. Take it only when all that was taken
+        before is written: what waits here is bounded whatever the peer does, what was taken is not.
+        """
+        if self.phase == "traffic":
+            commands = [self._subscription(*wanted) for wanted in self._subscriptions]
+            self._subscriptions.clear()
+            commands += [Command(encode_pong(context)) for context in self._pongs]
+            self._pongs.clear()
+            if self._ping_due:
+                commands.append(Command(encode_ping(self._heartbeat_options.ttl_on_the_wire)))
+                self._ping_due = False
+            if commands:
+                self._raw += self.encode(commands)
+        raw, self._raw = self._raw, []
+        return b"".join(raw)
+
+    @property
+    def has_output(self) -> bool:
+        """Whether :meth:`data_to_send` would give anything now."""
+        return bool(
+            self._raw
+            or self._pongs
+            or self._ping_due
+            or (self._subscriptions and self.phase == "traffic")
+        )
+
+    def encode(self, messages: Iterable[Message]) -> list[Buffer]:
+        """Return the wire form of whole messages; only after :class:`Handshaken`.
+
+        Returns:
+            Buffers to be written in the order of the calls, as :func:`~zerohop.wire.frames.encode`
+            gives them; a mechanism that wraps frames copies large bodies, too.
+        """
+        if self._wrapping is None:
+            return encode(messages)
+        return [self._wrapping.wrap(messages)]
+
+    def encoded_size(self, message: Message) -> int:
+        """Return how many octets of what :meth:`encode` gives are this message's."""
+        return encoded_size(message, self._mechanism.overhead)
+
+    def send_subscription(self, topic: bytes, *, subscribe: bool) -> None:
+        """Tell the peer that messages starting with ``topic`` are (or are no longer) wanted.
+
+        Kept until the handshake is complete, if it is not: what form it takes is the peer's say.
+        """
+        self._subscriptions.append((topic, subscribe))
+
+    def refuse(self, reason: str) -> None:
+        """Queue an ERROR command and take nothing more from the peer; the caller closes.
+
+        Args:
+            reason: for the peer's eyes; cut to 255 octets.
+        """
+        if self.phase == "closed":
+            return
+        error: list[Message] = [Command(encode_error(reason))]
+        self._raw += self.encode(error) if self.phase == "traffic" else encode(error)
+        self.phase = "closed"
+
+    def written(self, now: float) -> None:
+        """Say that the network took octets while more wait.
+
+        While a PING waits behind a large body, the peer cannot answer it; that it takes the body
+        is life enough. Once the PING is out this says nothing, and changes nothing.
+        """
+        if self._ping_due:
+            self._last_heard = now
+
+    def next_deadline(self) -> float | None:
+        """Return when :meth:`handle_deadline` wants to be called, or None.
+
+        Receiving moves it to a later time, never to an earlier one: a timer set for an old answer
+        may stay, and :meth:`handle_deadline` is not disturbed by being called too early.
+        """
+        if self.phase == "traffic":
+            when = self._heartbeat.next_deadline(self._last_heard)
+        else:
+            when = inf if self.phase == "closed" else self._handshake_ends
+        return None if when == inf else when
+
+    def handle_deadline(self, now: float) -> None:
+        """Queue a PING if one is due; give the peer up if it took or was silent for too long.
+
+        Raises:
+            HandshakeError: the handshake is not complete in time; errno ETIMEDOUT.
+            ProtocolError: no sign of life; errno ETIMEDOUT. In both cases it is closed.
+        """
+        if self.phase == "traffic":
+            try:
+                self._heartbeat.check(self._last_heard, now)
+            except ProtocolError:
+                self.phase = "closed"
+                raise
+            if self._heartbeat.is_ping_due(self._last_heard, now):
+                self._ping_due = True
+        elif self.phase != "closed" and now >= self._handshake_ends:
+            phase, self.phase = self.phase, "closed"
+            error = HandshakeError(
+                f"peer did not complete its {phase} in time",
+                source="RFC 37, Overall Behavior",
+                hint="HANDSHAKE_IVL says how long it may take",
+            )
+            error.errno = Errno.ETIMEDOUT
+            raise error
+
+    # The handshake
+
+    def _shake_hands(self, data: bytes, now: float) -> bytes:
+        """Take octets of greeting and handshake; return what comes after them, if they are done."""
+        if self.phase == "greeting":
+            data = self._greeting.receive_data(data)
+            self._check_greeting()
+        position = 0
+        while position < len(data) and self.phase == "handshake":
+            # An octet of the header at a time, then just the body.
+            stop = position + (self._decoder.wanted() or 1)
+            for item in self._decoder.receive_data(data[position:stop]):
+                self._handshake_command(item, now)
+            position = stop
+        return data[position:] if self.phase == "traffic" else b""
+
+    def _check_greeting(self) -> None:
+        greeting = self._greeting.greeting
+        if greeting is None:
+            return
+        self.peer_minor = greeting.minor
+        mechanism = self._mechanism
+        if greeting.mechanism != mechanism.name:
+            ours = self._properties.get("Socket-Type", b"").decode("ascii")
+            raise HandshakeError(
+                f"peer offers {greeting.mechanism}, this {ours} socket has {mechanism.name}",
+                source="RFC 37, Greeting",
+                code=MonitorEvent.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH,
+                hint="set the security options of one like those of the other",
+            )
+        self.phase = "handshake"
+        mechanism.start()
+        self._send_mechanism_commands()
+
+    def _handshake_command(self, item: Message, now: float) -> None:
+        if not isinstance(item, Command):
+            raise ProtocolError(
+                "peer sent a message before the handshake was complete",
+                source="RFC 37, Overall Behavior",
+                code=MonitorEvent.PROTOCOL_ERROR_ZMTP_INVALID_SEQUENCE,
+            )
+        name, content = split_command(item)
+        if name == b"ERROR":
+            self._error_received(content)
+            return
+        mechanism = self._mechanism
+        try:
+            mechanism.receive_command(name, content)
+        finally:
+            self._send_mechanism_commands()
+        if mechanism.complete:
+            self._complete(now)
+
+    def _complete(self, now: float) -> None:
+        properties = dict(self._mechanism.peer_properties)
+        identity = properties.get("identity", b"")
+        if len(identity) > MAX_IDENTITY:
+            raise ProtocolError(
+                f"peer's Identity has {len(identity)} octets, over {MAX_IDENTITY}",
+                source="RFC 37, The NULL Security Mechanism",
+                code=MonitorEvent.PROTOCOL_ERROR_ZMTP_INVALID_METADATA,
+            )
+        assert self.peer_minor is not None
+        self.phase = "traffic"
+        self._decoder = FrameDecoder(self._max_message_size)
+        if not self._mechanism.plain:
+            self._wrapping = Wrapping(self._mechanism, self._max_message_size)
+            self._decoder = FrameDecoder(self._wrapping.outer_limit())
+        self._heartbeat = Heartbeat(self._heartbeat_options, now)
+        self._emit(Handshaken(properties, self.peer_minor, self._mechanism.name))
+
+    def _send_mechanism_commands(self) -> None:
+        outgoing = self._mechanism.outgoing
+        self._raw += encode(map(Command, outgoing))
+        outgoing.clear()
+
+    # Traffic
+
+    def _sort(self, messages: list[Message]) -> None:
+        """Put messages into ``completed``, and what commands mean, up to an ERROR."""
+        append = self.completed.append
+        for message in messages:
+            item = message if self._wrapping is None else self._wrapping.unwrap(message)
+            if isinstance(item, Command):
+                self._command_received(item)
+                if self.phase == "closed":
+                    return
+            elif item is not None:
+                append(item)
+
+    def _command_received(self, body: Command) -> None:
+        if not body:
+            return  # libzmq ignores it, too
+        name, content = split_command(body)
+        if name == b"PING":
+            ttl_ds, context = decode_ping(content)
+            self._heartbeat.ping_received(ttl_ds)
+            self._pongs.append(context)
+        elif name in (b"SUBSCRIBE", b"CANCEL"):
+            self._emit(SubscriptionReceived(content, name == b"SUBSCRIBE"))
+        elif name == b"ERROR":
+            self._error_received(content)
+        # PONG is life, and that was noted with its octets. A second READY changes nothing that was
+        # agreed, and what is unknown is ignored: libzmq does the same with both.
+
+    def _error_received(self, content: bytes) -> None:
+        self._emit(ErrorReceived(decode_error(content)))
+        self.phase = "closed"
+
+    def _emit(self, event: Event) -> None:
+        self.completed.append(event)
+        self.has_events = True
+
+    def _subscription(self, topic: bytes, subscribe: bool) -> Message:
+        if self.peer_minor == 0:
+            return bytes((subscribe,)) + topic
+        return Command(encode_subscription(topic, subscribe=subscribe))
