@@ -10,7 +10,6 @@ from zerohop.constants import EINVAL, ContextOption, SecurityMechanism, SocketOp
 from zerohop.core.option_table import TABLE
 from zerohop.core.options import (
     ContextOptions,
-    HeartbeatOptions,
     IpcOptions,
     PipeOptions,
     SocketOptions,
@@ -18,6 +17,7 @@ from zerohop.core.options import (
 )
 from zerohop.core.reconnect import ReconnectOptions
 from zerohop.errors import UsageError
+from zerohop.wire.heartbeat import HeartbeatOptions
 
 MATRIX = json.loads(
     (Path(__file__).parent.parent / "data" / "sockopt_matrix.json").read_text("utf-8")
@@ -368,11 +368,15 @@ def test_each_layer_gets_the_few_options_that_are_its_business():
     assert options.ipc_options() == IpcOptions(100, -1, -1, 3, *[frozenset()] * 3)
 
 
-@pytest.mark.parametrize(("timeout", "seconds"), [(0, None), (500, 0.5)])
+@pytest.mark.parametrize(("timeout", "seconds"), [(0, 0.0), (500, 0.5)])
 def test_a_heartbeat_timeout_may_be_off_or_differ_from_the_interval(timeout, seconds):
     options = SocketOptions(heartbeat_ivl=2.0)
     options.set(O.HEARTBEAT_TIMEOUT, timeout, SocketType.PUSH)
     assert options.heartbeat_options().timeout == seconds
+
+
+def test_without_heartbeats_no_ping_is_sent_and_nobody_is_given_up():
+    assert SocketOptions().heartbeat_options() == HeartbeatOptions(0.0, 0, 0.0)
 
 
 CONTEXT_NUMBERS = [*range(-1, 12), 42, 70, 71, 9999]

@@ -27,6 +27,7 @@ from zerohop.core.option_table import REFUSED, TABLE
 from zerohop.core.reconnect import ReconnectOptions
 from zerohop.errors import UsageError
 from zerohop.patterns.pattern import PatternOptions
+from zerohop.wire.heartbeat import HeartbeatOptions
 
 if TYPE_CHECKING:
     from zerohop.core.option_shapes import Network
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ContextOptions",
-    "HeartbeatOptions",
     "IpcOptions",
     "PipeOptions",
     "SocketOptions",
@@ -53,21 +53,6 @@ class PipeOptions:
     sndhwm: int
     rcvhwm: int
     conflate: bool
-
-
-@dataclass(frozen=True, slots=True)
-class HeartbeatOptions:
-    """When to send PING, and when to give a silent peer up (RFC 37, "Heartbeating").
-
-    Attributes:
-        interval: seconds between PINGs; None: none are sent.
-        ttl_ds: the TTL that a PING carries, in tenths of a second; 0: it asks for nothing.
-        timeout: seconds without an octet after a PING; None: for ever.
-    """
-
-    interval: float | None
-    ttl_ds: int
-    timeout: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +288,7 @@ class SocketOptions(PatternOptions):
     def heartbeat_options(self) -> HeartbeatOptions:
         """What a new connection needs to watch its peer."""
         timeout = self.heartbeat_ivl if self.heartbeat_timeout is None else self.heartbeat_timeout
-        return HeartbeatOptions(self.heartbeat_ivl, self.heartbeat_ttl_ds, timeout or None)
+        return HeartbeatOptions(self.heartbeat_ivl or 0.0, self.heartbeat_ttl_ds, timeout or 0.0)
 
     def reconnect_options(self) -> ReconnectOptions:
         """What a dialled endpoint needs."""
