@@ -13,7 +13,7 @@ import pytest
 
 from tests.kit.drivers import DRIVERS, driver, warm_up
 from tests.kit.leaks import Belongings
-from tests.kit.library import MODULE_NAMES, load
+from tests.kit.library import MODULE_NAMES, load, start_collector_of_pyzmq
 from tests.kit.net import TRANSPORTS, Net
 
 MARKERS = (
@@ -69,7 +69,10 @@ def pytest_collection_modifyitems(config, items):
 @pytest.fixture(scope="session")
 def library(request):
     """The library under test."""
-    return load(request.config.getoption("library"))
+    loaded = load(request.config.getoption("library"))
+    if loaded.is_libzmq:
+        start_collector_of_pyzmq()
+    return loaded
 
 
 @pytest.fixture(scope="session")

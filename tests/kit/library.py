@@ -26,3 +26,10 @@ def load(name: str) -> Library:
     module_name = MODULE_NAMES[name]
     blocking: ModuleType = importlib.import_module(module_name)
     return Library(name, blocking, importlib.import_module(f"{module_name}.asyncio"))
+
+
+def start_collector_of_pyzmq() -> None:
+    """Start the thread that pyzmq keeps for uncopied messages: it must not look like a leak."""
+    from zmq.utils.garbage import gc
+
+    gc.store(b"")
