@@ -13,8 +13,7 @@ from bench.summary import Row
 
 COLOURS = {"zerohop": "#d1495b", "pyzmq": "#00798c", "pyomq": "#edae49", "floor": "#8d96a3"}
 OTHER = "#5c4d7d"  # pairs of two libraries
-SIZES = {"pushpull-64": 64, "pushpull-1k": 1 << 10, "pushpull-16k": 16 << 10,
-         "pushpull-256k": 256 << 10}  # fmt: skip
+SIZED = "pushpull-"  # the cases that differ in nothing but the size
 
 
 def colour(lineup: str) -> str:
@@ -39,15 +38,17 @@ def whiskers(row: Row) -> tuple[float, float]:
     return row.median - row.lowest, row.highest - row.median
 
 
-def by_size(axes: Any, rows: Sequence[Row], transport: str) -> None:
-    """Messages a second over message size, both logarithmic."""
+def by_size(axes: Any, sizes: dict[str, int], rows: Sequence[Row], transport: str) -> None:
+    """Messages a second over message size, both logarithmic; one line a contender."""
     lines: dict[str, list[Row]] = {}
     for row in rows:
-        if row.case in SIZES and row.transport == transport and row.median is not None:
+        if row.transport == transport:
             lines.setdefault(row.lineup, []).append(row)
     for lineup, points in lines.items():
+        if len(points) < 2:
+            continue
         axes.errorbar(
-            [SIZES[row.case] for row in points],
+            [sizes[row.case] for row in points],
             [row.median for row in points],
             yerr=list(zip(*map(whiskers, points), strict=True)),
             label=lineup,
@@ -59,7 +60,9 @@ def by_size(axes: Any, rows: Sequence[Row], transport: str) -> None:
         )
     axes.set(xscale="log", yscale="log", xlabel="message, octets", ylabel="messages a second")
     axes.set_title(f"PUSH to PULL over {transport}")
-    axes.set_xticks(list(SIZES.values()), ["64", "1 Ki", "16 Ki", "256 Ki"])
+    shown = sorted({sizes[row.case] for row in rows})
+    axes.set_xticks(shown, [str(size) if size < 1024 else f"{size >> 10} Ki" for size in shown])
+    axes.set_xticks([], minor=True)
     axes.grid(visible=True, which="both", alpha=0.2)
     axes.legend(fontsize="x-small")
 
@@ -75,10 +78,14 @@ def bars(axes: Any, case: Case, rows: Sequence[Row]) -> None:
         [row.median for row in rows],
         xerr=list(zip(*map(whiskers, rows), strict=True)),
         color=[colour(row.lineup) for row in rows],
+        hatch=["xx" if row.lost else "" for row in rows],
+        edgecolor="white",
+        linewidth=0,
         capsize=2,
     )
     better = "right" if case.higher_is_better else "left"
-    axes.set_title(f"{case.title}\n{case.unit}, {better} is better", fontsize="small")
+    lossy = " (hatched: with losses)" if any(row.lost for row in rows) else ""
+    axes.set_title(f"{case.title}\n{case.unit}, {better} is better{lossy}", fontsize="small")
     axes.tick_params(labelsize="x-small")
 
 
@@ -92,6 +99,7 @@ def draw(stem: Path, cases: Sequence[Case], rows: Sequence[Row]) -> list[Path]:
     from matplotlib.figure import Figure
 
     mpl.rcParams["svg.hashsalt"] = "bench"  # the same figures give the same file
+    mpl.rcParams["svg.fonttype"] = "none"  # text as text: a third of the size
     drawn: list[Path] = []
 
     def save(figure: Any, name: str) -> None:
@@ -99,12 +107,13 @@ def draw(stem: Path, cases: Sequence[Case], rows: Sequence[Row]) -> list[Path]:
         figure.savefig(path, metadata={"Date": None})
         drawn.append(path)
 
-    sized = [row for row in rows if row.case in SIZES and row.median is not None]
+    sizes = {case.name: case.parameters["size"] for case in cases if case.name.startswith(SIZED)}
+    sized = [row for row in rows if row.case in sizes and row.median is not None]
     transports = list(dict.fromkeys(row.transport for row in sized))
     if len({row.case for row in sized}) > 1:
         figure = Figure(figsize=(7 * len(transports), 5), layout="constrained")
         for place, transport in enumerate(transports, 1):
-            by_size(figure.add_subplot(1, len(transports), place), rows, transport)
+            by_size(figure.add_subplot(1, len(transports), place), sizes, sized, transport)
         save(figure, "throughput")
     measured = {row.case for row in rows if row.median is not None}
     drawable = [case for case in cases if case.name in measured]

@@ -80,6 +80,7 @@ class Process:
         )
         self._reader = threading.Thread(target=self._read, args=(events,), daemon=True)
         self._reader.start()
+        self.pid = self._process.pid
 
     def _read(self, events: "queue.Queue[tuple[str, Any]]") -> None:
         assert self._process.stdout

@@ -50,12 +50,13 @@ def make_pass(size: int, frames: int = 1, messages: int | None = None) -> list[A
     if messages is None:
         messages = min(PASS_MESSAGES, max(FEWEST_MESSAGES, PASS_OCTETS // (size * frames)))
     # Each body is another window on the same random octets: distinct, and quick to make.
-    noise = random.Random(size).randbytes(size + messages + frames)
+    noise = random.Random(size).randbytes(size + messages * frames)
     made: list[Any] = []
     for number in range(messages):
-        head = number.to_bytes(8, "big") + noise[number : number + size - 8]
-        rest = [noise[number + frame : number + frame + size] for frame in range(1, frames)]
-        made.append([head, *rest] if rest else head)
+        windows = range(number * frames, (number + 1) * frames)
+        bodies = [noise[window : window + size] for window in windows]
+        bodies[0] = number.to_bytes(8, "big") + bodies[0][8:]
+        made.append(bodies if frames > 1 else bodies[0])
     return made
 
 

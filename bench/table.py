@@ -22,6 +22,11 @@ def number(value: float | None) -> str:
     return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
 
 
+def span(lowest: float | None, highest: float | None) -> str:
+    """From the lowest to the highest; a dash for nothing."""
+    return "-" if lowest is None else f"{number(lowest)} - {number(highest)}"
+
+
 def line(cells: Sequence[str]) -> str:
     """One line of a table."""
     return "| " + " | ".join(cells) + " |"
@@ -59,7 +64,7 @@ def case_section(case: Case, transport: str, rows: Sequence[Row]) -> list[str]:
         comparable = theirs and row.median is not None and not row.lost
         compared = ratio(row, theirs).of_medians if theirs and comparable else None
         cells = [row.lineup, number(row.median)]
-        cells += [f"{number(row.lowest)} - {number(row.highest)}" if row.values else "-"]
+        cells += [span(row.lowest, row.highest)]
         cells += [number(compared), *(number(row.detail.get(name)) for name in details)]
         cells += [number(row.cpu_us)] if per_message else []
         cells += [number(row.cpu_s.get(role)) for role in roles]
@@ -107,7 +112,7 @@ def required_section(verdicts: Sequence[Verdict]) -> list[str]:
             verdict.title,
             verdict.must,
             number(verdict.measured),
-            f"{number(verdict.lowest)} - {number(verdict.highest)}",
+            span(verdict.lowest, verdict.highest),
             words[verdict.reached],
         ]
         for verdict in verdicts

@@ -39,10 +39,9 @@ def main() -> None:
     orders: dict[str, Any] = control.orders()
     settings = Settings(**orders["settings"])
     faulthandler.dump_traceback_later(settings.limit_s, exit=True)
-    case = find_case(orders["case"])
-    contender = BY_NAME[orders["contender"]]
-    role = Role(contender, case.parameters, settings, orders["endpoint"], control)
     try:
+        case, contender = find_case(orders["case"]), BY_NAME[orders["contender"]]
+        role = Role(contender, case.parameters, settings, orders["endpoint"], control)
         play: Play = getattr(case.parts[orders["role"]], contender.style)
         if inspect.iscoroutinefunction(play):
             with asyncio.Runner(loop_factory=loop_factory(role)) as runner:
