@@ -59,7 +59,8 @@ class Links:
         owner: the core, put into each peer so that a note about a shared pipe finds its way back.
 
     Attributes:
-        to_dial, to_flush, to_resume, to_close, stale: the driver's work; see ``core.socket``.
+        to_dial, to_flush, to_write, to_resume, to_close, stale: the driver's work; see
+            ``core.socket``.
         room: peers whose outbound pipe has room again (for ``SocketCore.settle``).
         room_for_others: peers that have more to write but had their share of this turn.
         peers: every peer the pattern has, inproc ones too, in the order they came.
@@ -85,6 +86,7 @@ class Links:
         self.listeners: list[Listener] = []
         self.to_dial: list[Dialer] = []
         self.to_flush: list[Peer] = []
+        self.to_write: list[Link] = []
         self.to_resume: list[Peer] = []
         self.to_close: list[Link] = []
         self.room: list[Peer] = []
@@ -236,8 +238,7 @@ class Links:
             link.peer = source.peer
         self.record(Event.CONNECTED if dialled else Event.ACCEPTED, 0, address, link)
         self._arm_link(link)
-        if isinstance(connection, RawConnection):
-            self._handle(link, connection.start(), now)
+        self._handle(link, connection.start(), now)
         return link
 
     def receive_data(self, link: Link, data: bytes, now: float) -> None:
@@ -249,6 +250,7 @@ class Links:
         try:
             items = connection.receive_data(data, now)
         except ProtocolError as error:
+            self._handle(link, connection.completed, now)
             self.fail(link, error, now)
             return
         if connection.has_events:
@@ -259,6 +261,8 @@ class Links:
             if peer is not None and not self.closing:
                 self.pattern.deliver(peer, items)  # type: ignore[arg-type] # no events among them
                 self._news.clear()
+        if connection.has_output:
+            self.to_write.append(link)
 
     def _handle(self, link: Link, items: list[Any], now: float) -> None:
         """The careful way through what a connection gave: events among messages, in order."""
@@ -330,7 +334,7 @@ class Links:
         for link in self.open_links:
             if link.handshaken and link.peer is not None:
                 link.connection.send_subscription(topic, subscribe=subscribe)
-                self.to_flush.append(link.peer)
+                self.to_write.append(link)
 
     def output(self, link: Link) -> list[Buffer]:
         """What to write next; empty when there is nothing. Say with :meth:`wrote` what was taken."""
@@ -339,9 +343,11 @@ class Links:
             pipe = link.peer.outbound
         return output.fill(link, pipe, self._encoder, share=self._share)
 
-    def wrote(self, link: Link, size: int) -> None:
+    def wrote(self, link: Link, size: int, now: float) -> None:
         """The kernel took ``size`` octets of :meth:`output`."""
         output.written(link, size)
+        if link.buffers and size:
+            link.connection.written(now)
         if not link.buffers and (self.closing or link.leaving or link.ending):
             self._close_if_left(link)
 
@@ -504,8 +510,8 @@ class Links:
             except ProtocolError as error:
                 self.fail(what, error, now)
                 continue
-            if what.peer is not None:
-                self.to_flush.append(what.peer)
+            if what.connection.has_output:
+                self.to_write.append(what)
             self._arm_link(what)
 
     # Records
@@ -542,7 +548,7 @@ class Links:
         reason = str(failure or error or "")
         if not link.handshaken:
             if isinstance(failure, HandshakeError | ProtocolError):
-                value = getattr(failure, "event_value", 0)
+                value = getattr(failure, "code", 0)
                 self.record(Event.HANDSHAKE_FAILED_PROTOCOL, value, link.endpoint, link,
                             reason=reason)  # fmt: skip
             else:

@@ -6,6 +6,7 @@ every call, when it has called :meth:`SocketCore.settle`::
 
     links.to_dial    Dialer   open a connection to its endpoint, then links.open or dial_failed
     links.to_flush   Peer     its outbound pipe has messages: write links.output(peer.link)
+    links.to_write   Link     its connection has something to say: write links.output(link)
     links.to_resume  Peer     its inbound pipe has room again: read from peer.link again
     links.to_close   Link     write what is left of links.output, close, then links.lost
     links.stale      bool     links.next_deadline() may have moved

@@ -316,7 +316,7 @@ class SocketDriver:
         core, links = self.core, self.core.links
         while True:
             core.settle(self.now())
-            if links.to_flush:
+            if links.to_flush or links.to_write:
                 self._flush()
             elif links.to_resume:
                 self._resume()
@@ -334,11 +334,12 @@ class SocketDriver:
             self._report()
 
     def _flush(self) -> None:
-        peers = self.core.links.to_flush
-        todo = peers[:]
-        peers.clear()
-        for peer in todo:
-            stream = self._streams.get(peer.link)
+        links = self.core.links
+        todo = [peer.link for peer in links.to_flush] + links.to_write
+        links.to_flush.clear()
+        links.to_write.clear()
+        for link in todo:
+            stream = self._streams.get(link)
             if stream is not None:
                 stream.write()
 

@@ -119,7 +119,7 @@ class Stream:
                 self._lost(error)
                 return
             whole = not buffers or size == sum(map(len, buffers[:_IOV_MAX]))
-            links.wrote(link, size)
+            links.wrote(link, size, self._driver.now())
             if not whole:
                 self._blocked = True
                 self._driver.loop_in_use.add_writer(self._fd, self._on_writable)
