@@ -9,8 +9,8 @@
     PING      = ttl context           2 octets, tenths of seconds; 0 to 16 octets
     PONG      = context
 
-Lengths are in network order. Source: RFC 37, "Commands", "The NULL Security Mechanism",
-"Connection Heartbeating"; RFC 48 for groups. Names of properties are compared without regard to
+Lengths are in network order. Source: RFC 37, "Formal Grammar", "The NULL Security Mechanism",
+"Connection Heartbeating", "The Publish-Subscribe Pattern", "The Radio-Dish Pattern". Names of properties are compared without regard to
 case (RFC 37; libzmq regards it), so they are decoded in lower case. A context of more than 16
 octets is cut, as libzmq does.
 """
@@ -35,7 +35,7 @@ MAX_GROUP: Final = 255
 """Octets in the name of a group."""
 
 _MALFORMED = Event.PROTOCOL_ERROR_ZMTP_MALFORMED_COMMAND_UNSPECIFIED
-_COMMANDS = "RFC 37, Commands"
+_COMMANDS = "RFC 37, Formal Grammar"
 _METADATA = "RFC 37, The NULL Security Mechanism"
 _HEARTBEAT = "RFC 37, Connection Heartbeating"
 
@@ -164,7 +164,7 @@ def decode_group(data: bytes) -> bytes:
     if len(data) > MAX_GROUP:
         raise ProtocolError(
             f"peer sent a group of {len(data)} octets, over {MAX_GROUP}",
-            source="RFC 48, Groups",
+            source="RFC 37, The Radio-Dish Pattern",
             code=_MALFORMED,
         )
     return data

@@ -298,7 +298,7 @@ class Connection:
             ours = self._properties.get("Socket-Type", b"").decode("ascii")
             raise HandshakeError(
                 f"peer offers {greeting.mechanism}, this {ours} socket has {mechanism.name}",
-                source="RFC 37, Greeting",
+                source="RFC 37, Authentication and Confidentiality",
                 code=MonitorEvent.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH,
                 hint="set the security options of one like those of the other",
             )
@@ -331,7 +331,7 @@ class Connection:
         if len(identity) > MAX_IDENTITY:
             raise ProtocolError(
                 f"peer's Identity has {len(identity)} octets, over {MAX_IDENTITY}",
-                source="RFC 37, The NULL Security Mechanism",
+                source="RFC 37, The Identity Property",
                 code=MonitorEvent.PROTOCOL_ERROR_ZMTP_INVALID_METADATA,
             )
         assert self.peer_minor is not None

@@ -3,7 +3,7 @@
 Source: RFC 37, "Framing"; the form of a frame is drawn in :mod:`zerohop.wire.frames`. Reserved flag
 bits are refused as the RFC has it. libzmq ignores them, but nobody sends them, and what has them
 set is most likely no frame at all. LONG with a short body is legal, and so are commands between
-the frames of a message, and MORE on a command, which means nothing.
+the frames of a message. MORE on a command is not, but means nothing; libzmq lets it pass, too.
 
 Every received octet passes here, so it is laid out for CPython: nothing is made for a frame but its
 body, there is no call of ours per frame, and where frames look alike the work is given to C in one

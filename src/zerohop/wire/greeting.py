@@ -7,7 +7,7 @@
     as-server = 00 or 01                                         1
     filler    = 00 ...                                           31
 
-Source: RFC 37, "Greeting". An older peer sends the length of its identity within the signature, so
+Source: RFC 37, "Formal Grammar" and "Version Negotiation". An older peer sends the length of its identity within the signature, so
 those 8 octets are not ours to check; as-server and filler are not checked either (libzmq sends
 as-server 0 even as a server). The peer is refused at the first octet that no ZMTP 3 peer can send:
 the first, the tenth or the eleventh.
@@ -23,7 +23,7 @@ from zerohop.errors import HandshakeError, ProtocolError
 
 GREETING_SIZE: Final = 64
 
-_SOURCE = "RFC 37, Greeting"
+_SOURCE = "RFC 37, Version Negotiation"
 _NAME = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.+")
 _NAME_SIZE = 20
 # What else listens or dials on ports like ours, by how it begins.
@@ -62,16 +62,16 @@ class Greeting:
 def encode_greeting(mechanism: str, *, as_server: bool = False) -> bytes:
     """Return our 64 octets.
 
-    They may all be sent at once. libzmq waits after 11 octets for those of its peer, because it
-    goes on otherwise with an old one; we refuse old ones whatever we have sent.
+    They are all sent at once, before any octet of the peer: who does not step down to older
+    versions has nothing to wait for ("Version Negotiation", second case). libzmq sends 11 and waits
+    for 11 of its peer; these are among ours.
     """
     name = mechanism.encode("ascii")
     assert 0 < len(name) <= _NAME_SIZE
     assert _NAME.issuperset(name), mechanism
-    signature = b"\xff" + (1).to_bytes(8) + b"\x7f"  # the 1 of libzmq: an identity of no octets
-    return (signature + b"\x03\x01" + name.ljust(_NAME_SIZE, b"\0") + bytes([as_server])).ljust(
-        GREETING_SIZE, b"\0"
-    )
+    signature = b"\xff" + bytes(8) + b"\x7f"
+    head = signature + b"\x03\x01" + name.ljust(_NAME_SIZE, b"\0") + bytes((as_server,))
+    return head.ljust(GREETING_SIZE, b"\0")
 
 
 class GreetingDecoder:
@@ -137,7 +137,7 @@ def _decode(octets: bytes) -> Greeting:
     if not name or not _NAME.issuperset(name):
         raise ProtocolError(
             f"peer's security mechanism is {name!r}, which is no name of one",
-            source=_SOURCE,
+            source="RFC 37, Authentication and Confidentiality",
             code=Event.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH,
         )
     major, minor = octets[10], octets[11]

@@ -29,16 +29,16 @@ class HeartbeatOptions:
     """What the application wants of heartbeats.
 
     Attributes:
-        interval: seconds between two PINGs (ZMQ_HEARTBEAT_IVL); 0: send none.
+        interval: seconds between two PINGs (ZMQ_HEARTBEAT_IVL); None: send none.
         ttl_ds: tenths of seconds after which the peer should give us up (ZMQ_HEARTBEAT_TTL);
             0: say nothing about it.
         timeout: seconds of silence after a PING until we give the peer up
-            (ZMQ_HEARTBEAT_TIMEOUT; libzmq's default is the interval); 0: never.
+            (ZMQ_HEARTBEAT_TIMEOUT; libzmq's default is the interval); None: never.
     """
 
-    interval: float = 0.0
+    interval: float | None = None
     ttl_ds: int = 0
-    timeout: float = 0.0
+    timeout: float | None = None
 
     @property
     def ttl_on_the_wire(self) -> int:
@@ -49,7 +49,7 @@ class HeartbeatOptions:
         """
         if self.ttl_ds <= LARGEST_TTL_DS:
             return self.ttl_ds
-        return LARGEST_TTL_DS if self.interval * 10 < LARGEST_TTL_DS else 0
+        return LARGEST_TTL_DS if (self.interval or 0) * 10 < LARGEST_TTL_DS else 0
 
 
 class Heartbeat:
@@ -60,11 +60,12 @@ class Heartbeat:
         now: when the handshake was complete.
     """
 
-    __slots__ = ("_next_ping", "_options", "_peer_ttl", "_ping_at")
+    __slots__ = ("_interval", "_next_ping", "_peer_ttl", "_ping_at", "_timeout")
 
     def __init__(self, options: HeartbeatOptions, now: float) -> None:
-        self._options = options
-        self._next_ping = now + options.interval if options.interval else inf
+        self._interval = options.interval or inf
+        self._timeout = options.timeout or inf
+        self._next_ping = now + self._interval
         self._ping_at = -inf  # when the first PING went out that nothing has come after yet
         self._peer_ttl = 0.0
 
@@ -81,7 +82,7 @@ class Heartbeat:
         if now < self._next_ping:
             return False
         # Not from the deadline: after a suspended laptop or a long pause one PING is enough.
-        self._next_ping = now + self._options.interval
+        self._next_ping = now + self._interval
         if last_heard >= self._ping_at:
             self._ping_at = now
         return True
@@ -106,6 +107,6 @@ class Heartbeat:
         ends = last_heard + self._peer_ttl if self._peer_ttl else inf
         # At the very instant of the PING counts as after it: clocks can be coarse (15 ms on
         # Windows), and ending a live connection is worse than finding a dead one a PING later.
-        if self._options.timeout and last_heard < self._ping_at:
-            ends = min(ends, self._ping_at + self._options.timeout)
+        if last_heard < self._ping_at:
+            ends = min(ends, self._ping_at + self._timeout)
         return ends

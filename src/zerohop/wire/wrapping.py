@@ -73,5 +73,6 @@ class Wrapping:
 
     def _refuse(self, what: str) -> ProtocolError:
         return ProtocolError(
-            f"peer sent {what} ({self._mechanism.name})", source="RFC 37, Security Mechanisms"
+            f"peer sent {what} ({self._mechanism.name})",
+            source="RFC 37, Authentication and Confidentiality",
         )
