@@ -15,6 +15,7 @@ who only connects costs a greeting and a time limit, never a queue (CVE-2020-151
 
 from __future__ import annotations
 
+import errno
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
@@ -553,7 +554,7 @@ class Links:
                             reason=reason)  # fmt: skip
             else:
                 number = error.errno if isinstance(error, OSError | ZMQError) else None
-                self.record(Event.HANDSHAKE_FAILED_NO_DETAIL, number or Errno.EPIPE,
+                self.record(Event.HANDSHAKE_FAILED_NO_DETAIL, number or errno.EPIPE,
                             link.endpoint, link, reason=reason)  # fmt: skip
         self.record(Event.DISCONNECTED, 0, link.endpoint, link, reason=reason)
 

@@ -17,6 +17,7 @@ Single-threaded: the driver holds the Context's lock. ``now`` is seconds on a mo
 
 from __future__ import annotations
 
+import errno
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -385,7 +386,7 @@ class SocketCore:
             ZMQError: ENOENT, this socket has not bound it.
         """
         if endpoint.name not in self.inproc_names:
-            raise ZMQError(Errno.ENOENT)
+            raise ZMQError(errno.ENOENT)
         self.inproc_names.remove(endpoint.name)
         self.context.unbind(endpoint.name)
 
@@ -397,7 +398,7 @@ class SocketCore:
         """
         peers = self.inproc_peers.get(endpoint.name)
         if not peers:
-            raise ZMQError(Errno.ENOENT)
+            raise ZMQError(errno.ENOENT)
         for peer in peers[:]:
             self.drop_inproc(peer)
 

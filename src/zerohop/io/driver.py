@@ -6,6 +6,7 @@ one place where what the core decided becomes system calls.
 
 from __future__ import annotations
 
+import errno
 import contextlib
 import logging
 import threading
@@ -13,7 +14,7 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 from zerohop.constants import Errno, Event, PollEvent, SecurityMechanism
-from zerohop.core.endpoint import InprocEndpoint, parse
+from zerohop.core.endpoint import InprocEndpoint, TcpEndpoint, parse
 from zerohop.core.link import Link
 from zerohop.errors import UsageError, ZMQError
 from zerohop.io.dialing import Dialing
@@ -188,7 +189,7 @@ class SocketDriver:
                 self._stop_listening(listener, acceptor)
                 return
         raise ZMQError(
-            Errno.ENOENT,
+            errno.ENOENT,
             hint=f"not bound to {address}; bound: "
             + (", ".join(listener.endpoint for listener in self._acceptors) or "nothing"),
         )
@@ -214,6 +215,11 @@ class SocketDriver:
         if isinstance(endpoint, InprocEndpoint):
             self.core.connect_inproc(endpoint)
         else:
+            if isinstance(endpoint, TcpEndpoint) and self.core.options.socks_proxy:
+                raise UsageError(
+                    Errno.ENOTSUP,
+                    hint="SOCKS_PROXY is not supported, and traffic must not go past the proxy",
+                )
             self.core.connect(endpoint, str(endpoint))
         self.pump()
 
@@ -236,7 +242,7 @@ class SocketDriver:
         if dialer is None:
             connected = ", ".join(d.address for d in links.dialers if not d.leaving)
             raise ZMQError(
-                Errno.ENOENT, hint=f"not connected to {address}; connected: {connected or 'nothing'}"
+                errno.ENOENT, hint=f"not connected to {address}; connected: {connected or 'nothing'}"
             )
         links.hang_up(dialer)
         linger = self.core.options.linger
