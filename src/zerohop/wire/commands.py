@@ -10,9 +10,10 @@
     PONG      = context
 
 Lengths are in network order. Source: RFC 37, "Formal Grammar", "The NULL Security Mechanism",
-"Connection Heartbeating", "The Publish-Subscribe Pattern", "The Radio-Dish Pattern". Names of properties are compared without regard to
-case (RFC 37; libzmq regards it), so they are decoded in lower case. A context of more than 16
-octets is cut, as libzmq does.
+"Connection Heartbeating", "The Publish-Subscribe Pattern", "The Radio-Dish Pattern".
+
+Names of properties are compared without regard to case (libzmq regards it), so they are decoded in
+lower case. A context of more than 16 octets is cut, as libzmq does.
 """
 
 from __future__ import annotations

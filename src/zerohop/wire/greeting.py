@@ -7,10 +7,10 @@
     as-server = 00 or 01                                         1
     filler    = 00 ...                                           31
 
-Source: RFC 37, "Formal Grammar" and "Version Negotiation". An older peer sends the length of its identity within the signature, so
-those 8 octets are not ours to check; as-server and filler are not checked either (libzmq sends
-as-server 0 even as a server). The peer is refused at the first octet that no ZMTP 3 peer can send:
-the first, the tenth or the eleventh.
+Source: RFC 37, "Formal Grammar" and "Version Negotiation". An older peer sends the length of its
+identity within the signature, so those 8 octets are not ours to check; as-server and filler are not
+checked either (libzmq sends as-server 0 even as a server). The peer is refused at the first octet
+that no ZMTP 3 peer can send: the first, the tenth or the eleventh.
 """
 
 from __future__ import annotations
