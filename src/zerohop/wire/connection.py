@@ -77,7 +77,6 @@ class Connection:
         peer_minor: the ZMTP 3 minor version of the peer (0 or 1), None before its greeting.
         has_events: look closely at what the last :meth:`receive_data` returned, or left in
             ``completed``: an Event is among it, or :meth:`next_deadline` has become earlier.
-        has_output: :meth:`data_to_send` has something.
         completed: after :meth:`receive_data` raised: what was whole before the offence, in order.
             These messages were received and have to be handed on.
     """
@@ -86,7 +85,7 @@ class Connection:
         "_decoder", "_greeting", "_handshake_ends", "_heartbeat", "_heartbeat_options",
         "_last_heard", "_max_message_size", "_mechanism", "_ping_due", "_pongs",
         "_properties", "_raw", "_subscriptions", "_wrapping", "completed", "has_events",
-        "has_output", "peer_minor", "phase",
+        "peer_minor", "phase",
     )  # fmt: skip
 
     def __init__(
@@ -102,7 +101,6 @@ class Connection:
         self.phase: Phase = "greeting"
         self.peer_minor: int | None = None
         self.has_events = False
-        self.has_output = True
         self.completed: list[Message | Event] = []
         self._mechanism = mechanism
         self._properties = properties
@@ -182,18 +180,13 @@ class Connection:
             if commands:
                 self._raw += self.encode(commands)
         raw, self._raw = self._raw, []
-        self.has_output = False
         return b"".join(raw)
 
     @property
     def has_output(self) -> bool:
         """Whether :meth:`data_to_send` would give anything now."""
-        return bool(
-            self._raw
-            or self._pongs
-            or self._ping_due
-            or (self._subscriptions and self.phase == "traffic")
-        )
+        waiting = self._subscriptions or self._pongs or self._ping_due
+        return bool(self._raw or (waiting and self.phase == "traffic"))
 
     def encode(self, messages: Iterable[Message]) -> list[Buffer]:
         """Return the wire form of whole messages; only after :class:`Handshaken`.
@@ -216,7 +209,6 @@ class Connection:
         Kept until the handshake is complete, if it is not: what form it takes is the peer's say.
         """
         self._subscriptions.append((topic, subscribe))
-        self.has_output = self.has_output or self.phase == "traffic"
 
     def refuse(self, reason: str) -> None:
         """Queue an ERROR command and take nothing more from the peer; the caller closes.
@@ -228,7 +220,6 @@ class Connection:
             return
         error: list[Message] = [Command(encode_error(reason))]
         self._raw += self.encode(error) if self.phase == "traffic" else encode(error)
-        self.has_output = True
         self.phase = "closed"
 
     def written(self, now: float) -> None:
@@ -267,7 +258,7 @@ class Connection:
                 self.phase = "closed"
                 raise
             if self._heartbeat.is_ping_due(self._last_heard, now):
-                self._ping_due = self.has_output = True
+                self._ping_due = True
         elif self.phase != "closed" and now >= self._handshake_ends:
             phase, self.phase = self.phase, "closed"
             error = HandshakeError(
@@ -347,15 +338,12 @@ class Connection:
             self._wrapping = Wrapping(self._mechanism, self._max_message_size)
             self._decoder = FrameDecoder(self._wrapping.outer_limit())
         self._heartbeat = Heartbeat(self._heartbeat_options, now)
-        self.has_output = self.has_output or bool(self._subscriptions)
         self._emit(Handshaken(properties, self.peer_minor, self._mechanism.name))
 
     def _send_mechanism_commands(self) -> None:
         outgoing = self._mechanism.outgoing
-        if outgoing:
-            self._raw += encode(map(Command, outgoing))
-            self.has_output = True
-            outgoing.clear()
+        self._raw += encode(map(Command, outgoing))
+        outgoing.clear()
 
     # Traffic
 
@@ -380,7 +368,6 @@ class Connection:
             self._heartbeat.ping_received(ttl_ds)
             self.has_events = self.has_events or ttl_ds > 0
             self._pongs.append(context)
-            self.has_output = True
         elif name in (b"SUBSCRIBE", b"CANCEL"):
             self._emit(SubscriptionReceived(content, name == b"SUBSCRIBE"))
         elif name == b"ERROR":

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 class Mechanism(Protocol):
     """One side of one handshake (RFC 37, "Authentication and Confidentiality").
 
-    Pure: keys and nonces are given to it. The connection frames what is in ``outgoing`` and hands in the peer's commands one by one. An
-    ERROR command of the peer never gets here; the connection knows what it means.
+    Pure: keys and nonces are given to it. The connection frames what is in ``outgoing`` and hands
+    in the peer's commands one by one. An ERROR command of the peer never gets here: the connection
+    knows what it means.
 
     Attributes:
         name: at most 20 octets of ``A-Z 0-9 - _ . +``, as in the greeting ("NULL", "PLAIN").

@@ -27,17 +27,15 @@ class RawConnection:
         phase: "traffic", or "closed" after :meth:`refuse`.
         peer_minor: None: the peer speaks no ZMTP.
         has_events: never after :meth:`receive_data`.
-        has_output: never: the connection itself has nothing to say.
         completed: always empty: nothing can break here.
     """
 
-    __slots__ = ("completed", "has_events", "has_output", "peer_minor", "phase")
+    __slots__ = ("completed", "has_events", "peer_minor", "phase")
 
     def __init__(self) -> None:
         self.phase: Phase = "traffic"
         self.peer_minor: int | None = None
         self.has_events = False
-        self.has_output = False
         self.completed: list[Message | Event] = []
 
     def start(self) -> list[Event]:
