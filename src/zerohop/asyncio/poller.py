@@ -143,7 +143,6 @@ def _descriptor(socket: Any) -> int:
     fileno = getattr(socket, "fileno", None)
     if fileno is None:
         raise TypeError(
-            "Socket must be a 0MQ socket, an integer fd or have a fileno() method: "
-            f"{socket!r}"
+            f"Socket must be a 0MQ socket, an integer fd or have a fileno() method: {socket!r}"
         )
     return int(fileno())

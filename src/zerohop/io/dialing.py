@@ -100,7 +100,9 @@ class Dialing:
             except RuntimeError:
                 return  # the loop has ended meanwhile; whoever attaches the next one asks again
 
-        threading.Thread(target=look_up, name=f"zerohop-resolve-{endpoint.host}", daemon=True).start()
+        threading.Thread(
+            target=look_up, name=f"zerohop-resolve-{endpoint.host}", daemon=True
+        ).start()
 
     def _found(self, addresses: list[SocketAddress], error: OSError | None) -> None:
         with self._driver.lock:

@@ -236,13 +236,12 @@ class SocketDriver:
             self.pump()
             return
         links = self.core.links
-        dialer = next(
-            (d for d in links.dialers if d.endpoint == endpoint and not d.leaving), None
-        )
+        dialer = next((d for d in links.dialers if d.endpoint == endpoint and not d.leaving), None)
         if dialer is None:
             connected = ", ".join(d.address for d in links.dialers if not d.leaving)
             raise ZMQError(
-                errno.ENOENT, hint=f"not connected to {address}; connected: {connected or 'nothing'}"
+                errno.ENOENT,
+                hint=f"not connected to {address}; connected: {connected or 'nothing'}",
             )
         links.hang_up(dialer)
         linger = self.core.options.linger

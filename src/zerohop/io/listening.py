@@ -59,9 +59,7 @@ def _adopt(fd: int, endpoint: TcpEndpoint | IpcEndpoint) -> tuple[socket.socket,
         raise _endpoint_error(error, str(endpoint)) from error
 
 
-def _listen_tcp(
-    endpoint: TcpEndpoint, options: SocketOptions
-) -> tuple[socket.socket, str, str]:
+def _listen_tcp(endpoint: TcpEndpoint, options: SocketOptions) -> tuple[socket.socket, str, str]:
     text = str(endpoint)
     family, address = local_address(endpoint.host, endpoint.port, ipv6=options.ipv6, endpoint=text)
     sock = socket.socket(family, socket.SOCK_STREAM)
@@ -79,9 +77,7 @@ def _listen_tcp(
     return sock, printable(sock.getsockname(), scheme="tcp"), ""
 
 
-def _listen_ipc(
-    endpoint: IpcEndpoint, options: SocketOptions
-) -> tuple[socket.socket, str, str]:
+def _listen_ipc(endpoint: IpcEndpoint, options: SocketOptions) -> tuple[socket.socket, str, str]:
     text = str(endpoint)
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     path = endpoint.path
@@ -266,9 +262,7 @@ class Acceptor:
         if not admitted:
             sock.close()
             return
-        driver.accepted(
-            self._listener, sock, printable(sock.getsockname(), scheme=scheme), remote
-        )
+        driver.accepted(self._listener, sock, printable(sock.getsockname(), scheme=scheme), remote)
 
 
 def _credentials(sock: socket.socket) -> tuple[int, int, int]:

@@ -1,0 +1,396 @@
+"""Where an asyncio socket meets its driver: lanes for the hot path, turns of the loop, and who waits.
+
+The driver calls :meth:`Front.activity` after whatever happened, the lock held. Between such calls the
+Socket uses the lanes below directly.
+
+*Turns.* What was sent is written at once if it is the first of the loop's turn, and together with the rest
+at the end of the turn otherwise, or after ``CREDIT`` messages. A socket that always has something to do
+yields to the loop about every millisecond: an operation that is done then gives an awaitable
+that suspends until the next turn. (zmq.asyncio never yields there, and starves every other task.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from zerohop.api.receive import as_octets
+from zerohop.asyncio.futures import (
+    SENT,
+    Converted,
+    Received,
+    ReceivedPart,
+    Waiting,
+    WaitingReceive,
+)
+from zerohop.constants import Flag
+from zerohop.errors import Again, ZMQError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from zerohop.io.context import ContextIO
+    from zerohop.io.driver import SocketDriver
+    from zerohop.patterns.pipe import Message, Pipe
+
+CREDIT = 128  # operations between two looks at the clock; also messages queued before a flush
+_TURN = (
+    0.001  # seconds a socket may keep the loop: a 1 ms ticker beside a flood runs > 500 times a s
+)
+_DONTWAIT = int(Flag.DONTWAIT)
+_SNDMORE = int(Flag.SNDMORE)
+
+
+class Front:
+    """One socket's lanes, turns and waiters. The driver's side of a Socket; knows no Socket.
+
+    Attributes:
+        send_lane, receive_lane: pipes that the Socket uses directly; None: it asks here.
+        credit: operations left until the clock is looked at; the lanes may be used while it lasts.
+    """
+
+    __slots__ = (
+        "_conditions", "_context", "_core", "_driver", "_lock", "_loop", "_options", "_receivers",
+        "_senders", "_turn", "_turn_started", "_yielding", "credit", "receive_lane", "send_lane",
+    )  # fmt: skip
+
+    def __init__(self, driver: SocketDriver, context: ContextIO) -> None:
+        self._driver = driver
+        self._core = driver.core
+        self._options = driver.core.options
+        self._lock = driver.lock
+        self._context = context
+        self.send_lane: Pipe | None = None
+        self.receive_lane: Pipe | None = None
+        self.credit = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._turn: asyncio.Handle | None = None
+        self._turn_started = 0.0
+        self._receivers: deque[WaitingReceive] = deque()
+        self._senders: deque[tuple[Waiting, Message, bool]] = deque()
+        self._conditions: list[tuple[Waiting, Callable[[], int]]] = []
+        self._yielding: list[Waiting] = []
+        driver.front = self
+        try:
+            self.find_loop()
+        except RuntimeError:
+            return  # no loop yet: the first operation that needs one finds it
+
+    # Sending
+
+    def send(
+        self, message: Message, flags: int, timeout: float | None, *, result: Any = None
+    ) -> Awaitable[Any]:
+        """The careful way: every case that the lane does not cover."""
+        loop = self.find_loop()
+        with self._lock:
+            more = bool(flags & _SNDMORE)
+            try:
+                if self._senders:
+                    raise Again
+                self._send_to_core(message, more=more)
+            except Again as error:
+                wait = self._time_limit(flags, timeout, self._options.sndtimeo)
+                if wait == 0:
+                    return _failed(loop, error)
+                waiting = Waiting(loop=loop, value=result)
+                self._limit(waiting, wait, loop)
+                self._senders.append((waiting, message, more))
+                self._driver.pump()
+                return waiting
+            except ZMQError as error:
+                return _failed(loop, error)
+            return self._sent(loop, result)
+
+    def _send_to_core(self, message: Message, *, more: bool) -> None:
+        core = self._core
+        if not more:
+            core.send(message)
+        elif isinstance(message, list):
+            for part in message:
+                core.send_part(part)
+        else:
+            core.send_part(message)
+
+    def _sent(self, loop: asyncio.AbstractEventLoop, result: Any) -> Awaitable[Any]:
+        """Write now, or leave it to the end of the turn; yield if the turn is getting long."""
+        driver = self._driver
+        if self._turn is None:
+            self._begin_turn(loop)
+            driver.pump()
+        elif not self.credit:
+            driver.pump()
+        elif self._context.core.readable or self._core.send_lane is not self.send_lane:
+            driver.pump()
+        else:
+            self.credit -= 1
+            return SENT if result is None else _done(loop, result)
+        if self._spend(loop):
+            waiting = Waiting(loop=loop, value=result)
+            self._yielding.append(waiting)
+            return waiting
+        return SENT if result is None else _done(loop, result)
+
+    def wake_reader(self, lane: Pipe) -> None:
+        """Whoever reads the pipe sleeps: leave the note; write now if this begins the turn."""
+        loop = self.find_loop()
+        with self._lock:
+            if lane.asleep:
+                lane.asleep = False
+                lane.reader_signals.append(lane.reader)
+            if self._turn is None:
+                self._begin_turn(loop)
+                self._driver.pump()
+            elif self._context.core.readable:
+                self._driver.pump()  # an inproc reader waits for nothing but this note
+
+    # Receiving
+
+    def receive(
+        self,
+        flags: int,
+        timeout: float | None,
+        convert: Callable[[Any], Any] | None,
+        *,
+        part: bool,
+    ) -> Any:
+        loop = self.find_loop()
+        with self._lock:
+            wait = self._time_limit(flags, timeout, self._options.rcvtimeo)
+            must_yield = not self.credit and self._spend(loop) and wait != 0
+            try:
+                if self._receivers or must_yield:
+                    raise Again
+                message, whole = self._take(part=part)
+            except Again as error:
+                if wait == 0:
+                    return _failed(loop, error)
+                waiting = WaitingReceive(self, convert, part=part, loop=loop)
+                self._limit(waiting, wait, loop)
+                self._receivers.append(waiting)
+                if self._turn is None and not must_yield:
+                    self._driver.pump()
+                return waiting
+            except ZMQError as error:
+                return _failed(loop, error)
+            if self.credit:
+                self.credit -= 1
+            self._after_receive()
+            received = Received((message, self)) if whole else ReceivedPart((message, self))
+            if convert is None or (convert is as_octets and type(message) is bytes):
+                return received
+            return Converted(received, convert)
+
+    def _take(self, *, part: bool) -> tuple[Any, bool]:
+        """The next message or part, and whether it is a whole message."""
+        core = self._core
+        if not part:
+            return core.receive(), True
+        begun = core.receiving_more
+        value = core.receive_part()
+        return value, not (begun or core.receiving_more)
+
+    def _after_receive(self) -> None:
+        """Let a connection that was paused go on; tell an inproc sender that there is room."""
+        links, shared = self._core.links, self._context.core
+        if links.to_resume or shared.writable or self._core.receiving_more or self._receivers:
+            self._driver.pump()
+        elif self._core.receive_lane is not self.receive_lane:
+            self._driver.pump()
+
+    def give_back(self, value: Any, *, part: bool) -> None:
+        """Put what was taken and never got back to the head of the queue (see ``futures``)."""
+        with self._lock:
+            if self._core.closed:
+                return
+            if part:
+                self._core.put_back_part(value)
+            else:
+                self._core.put_back(value)
+            self._driver.pump()
+
+    # Turns of the loop
+
+    def _begin_turn(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._turn_started = loop.time()
+        self._turn = loop.call_soon(self._end_turn)
+
+    def _end_turn(self) -> None:
+        """The loop has come round: write what has gathered, let those that yielded go on."""
+        with self._lock:
+            self._turn = None
+            self.credit = CREDIT
+            for waiting in self._yielding:
+                if not waiting.done():
+                    waiting.settle(waiting.value)
+            self._yielding.clear()
+            self._driver.pump()
+
+    def _spend(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """The credit is used up: renew it, or say that it is time to yield."""
+        if self._turn is None:
+            self._begin_turn(loop)
+        elif loop.time() - self._turn_started > _TURN:
+            return True
+        self.credit = CREDIT
+        return False
+
+    # Waiting
+
+    def activity(self) -> bool:
+        """Serve who waits, as far as the core can; return whether that changed anything."""
+        core = self._core
+        served = False
+        if self._receivers:
+            served = self._serve_receivers()
+        if self._senders:
+            served |= self._serve_senders()
+        if self._conditions:
+            self._serve_conditions()
+        if served:
+            core.settle(self._driver.now())
+        self.send_lane = None if self._senders else core.send_lane
+        self.receive_lane = None if self._receivers else core.receive_lane
+        return served
+
+    def _serve_receivers(self) -> bool:
+        waiting_list = self._receivers
+        served = False
+        while waiting_list:
+            waiting = waiting_list[0]
+            if not waiting.done():
+                try:
+                    message, waiting.whole = self._take(part=waiting.part)
+                except Again:
+                    break
+                except ZMQError as error:
+                    waiting.fail(error)
+                else:
+                    waiting.settle(message)
+                    served = True
+            waiting_list.popleft()
+        return served
+
+    def _serve_senders(self) -> bool:
+        waiting_list = self._senders
+        served = False
+        while waiting_list:
+            waiting, message, more = waiting_list[0]
+            if not waiting.done():
+                try:
+                    self._send_to_core(message, more=more)
+                except Again:
+                    break
+                except ZMQError as error:
+                    waiting.fail(error)
+                else:
+                    waiting.settle(waiting.value)
+                    served = True
+            waiting_list.popleft()
+        return served
+
+    def _serve_conditions(self) -> None:
+        left = []
+        for waiting, holds in self._conditions:
+            if waiting.done():
+                continue
+            try:
+                value = holds()
+            except ZMQError as error:
+                waiting.fail(error)
+            else:
+                if value:
+                    waiting.settle(value)
+                else:
+                    left.append((waiting, holds))
+        self._conditions = left
+
+    def wait_until(
+        self, holds: Callable[[], int], seconds: float | None, give_up: Callable[[Waiting], None]
+    ) -> Awaitable[Any]:
+        """Wait until ``holds()`` gives something true, which is the result; lock not held."""
+        loop = self.find_loop()
+        with self._lock:
+            try:
+                value = holds()
+            except ZMQError as error:
+                return _failed(loop, error)
+            if value:
+                return _done(loop, value)
+            waiting = Waiting(loop=loop)
+            if seconds is not None:
+                waiting.timer = loop.call_later(seconds, give_up, waiting)
+            self._conditions.append((waiting, holds))
+            self._driver.pump()
+            return waiting
+
+    def _time_limit(self, flags: int, timeout: float | None, option: float | None) -> float | None:
+        """Seconds to wait: 0 not at all, None without limit."""
+        if flags & _DONTWAIT:
+            return 0
+        return option if timeout is None else max(timeout, 0)
+
+    def _limit(
+        self, waiting: Waiting, seconds: float | None, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        if seconds is not None:
+            waiting.timer = loop.call_later(seconds, waiting.fail, Again())
+
+    # The loop
+
+    def find_loop(self) -> asyncio.AbstractEventLoop:
+        """The running loop; the driver moves to it if it was on another.
+
+        Raises:
+            RuntimeError: no loop runs in this thread.
+        """
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._use_loop(loop)
+        return loop
+
+    def _use_loop(self, loop: asyncio.AbstractEventLoop) -> None:
+        with self._lock:
+            if self._loop is not None:
+                # Whoever waited on the loop that is gone will never be resumed.
+                self._receivers.clear()
+                self._senders.clear()
+                self._conditions.clear()
+                self._yielding.clear()
+            self._turn = None
+            self._loop = loop
+            self.credit = CREDIT
+            self._driver.attach(loop, thread=threading.get_ident())
+
+    def end(self) -> None:
+        """The socket has been closed, lock held: whoever waits is cancelled, as pyzmq does."""
+        waiting_list: list[Waiting] = [
+            *self._receivers,
+            *(waiting for waiting, _, _ in self._senders),
+            *(waiting for waiting, _ in self._conditions),
+        ]
+        self._receivers.clear()
+        self._senders.clear()
+        self._conditions.clear()
+        self.send_lane = self.receive_lane = None
+        for waiting in waiting_list:
+            if not waiting.get_loop().is_closed():
+                waiting.cancel()
+        for waiting in self._yielding:
+            if not waiting.done() and not waiting.get_loop().is_closed():
+                waiting.settle(waiting.value)
+        self._yielding.clear()
+
+
+def _done(loop: asyncio.AbstractEventLoop, value: Any) -> Awaitable[Any]:
+    future = loop.create_future()
+    future.set_result(value)
+    return future
+
+
+def _failed(loop: asyncio.AbstractEventLoop, error: BaseException) -> Awaitable[Any]:
+    future = loop.create_future()
+    future.set_exception(error)
+    return future
