@@ -72,7 +72,10 @@ def parser() -> argparse.ArgumentParser:
 
 
 def lineups(case: Case, contenders: Sequence[Contender], *, by_name: bool) -> list[Lineup]:
-    """Who plays a case: each contender with itself, or each with pyzmq, both ways."""
+    """Who plays a case: each contender with itself; or ours with pyzmq, both ways.
+
+    Where none of ours can play, everyone else meets pyzmq.
+    """
     playing = [
         contender
         for contender in contenders
@@ -81,7 +84,8 @@ def lineups(case: Case, contenders: Sequence[Contender], *, by_name: bool) -> li
     if not case.crossed:
         return [Lineup(contender, contender) for contender in playing]
     pairs: list[Lineup] = []
-    for contender in playing:
+    ours = [contender for contender in playing if contender.family == "zerohop"]
+    for contender in ours or playing:
         for other in playing:
             if other.name == REFERENCE[contender.style] and contender.family != other.family:
                 pairs += Lineup(contender, other), Lineup(other, contender)

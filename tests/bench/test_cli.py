@@ -63,13 +63,19 @@ def test_uvloop_plays_where_the_case_says_so_or_when_asked_by_name():
     assert names_of("pushpull-1k", uvloop, by_name=True) == ["zmq.asyncio+uvloop"]
 
 
-def test_crossed_pairs_meet_pyzmq_both_ways_in_one_style():
-    chosen = [BY_NAME[name] for name in ("zerohop", "pyzmq", "zerohop.asyncio", "zmq.asyncio")]
-    assert names_of("crossed", chosen) == [
+def test_crossed_pairs_are_ours_and_pyzmq_both_ways_in_one_style():
+    assert names_of("crossed") == [
         "zerohop -> pyzmq",
         "pyzmq -> zerohop",
         "zerohop.asyncio -> zmq.asyncio",
         "zmq.asyncio -> zerohop.asyncio",
+    ]
+
+
+def test_without_ours_the_others_are_crossed_with_pyzmq():
+    assert names_of("crossed", [BY_NAME["pyzmq"], BY_NAME["pyomq"]]) == [
+        "pyomq -> pyzmq",
+        "pyzmq -> pyomq",
     ]
 
 
