@@ -23,7 +23,7 @@ from bench.machine import describe, load, usable_cores
 from bench.plots import draw
 from bench.required import verdicts
 from bench.rounds import Round, play_round
-from bench.summary import rows_of
+from bench.summary import Row, rows_of
 from bench.table import number, page
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -31,6 +31,7 @@ GIVE_UP_AFTER = 2  # failed rounds in a row; a contender that hangs costs 10 s e
 QUICK = Settings(rounds=1, warm_up_s=0.05, measure_s=0.05)
 DEFAULT = Settings()
 
+Draw = Callable[[Path, Sequence[Case], Sequence[Row]], list[Path]]
 Play = Callable[[Case, Lineup, str, int, Settings], Round]
 
 
@@ -125,8 +126,14 @@ def list_everything() -> None:
         print(f"  {contender.name:26}{f'not installed: {missing}' if missing else 'installed'}")
 
 
-def write(path: Path, about: dict[str, Any], cases: Sequence[Case], rounds: Sequence[Round]) -> str:
-    """Write the JSON, the pictures and the page; return the page."""
+def write(
+    path: Path,
+    about: dict[str, Any],
+    cases: Sequence[Case],
+    rounds: Sequence[Round],
+    drawn_by: Draw = draw,
+) -> str:
+    """Write the JSON, the pictures (where they can be drawn) and the page; return the page."""
     rows = rows_of(cases, rounds)
     judged = verdicts(rows)
     document = about | {
@@ -137,7 +144,7 @@ def write(path: Path, about: dict[str, Any], cases: Sequence[Case], rounds: Sequ
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     try:
-        pictures = draw(path.with_suffix(""), cases, rows)
+        pictures = drawn_by(path.with_suffix(""), cases, rows)
     except ImportError:
         pictures = []
         print("no pictures: matplotlib is not installed", file=sys.stderr)

@@ -2,12 +2,13 @@
 
 import pytest
 
-from bench.case import Settings
+from bench.case import Lineup, Settings
 from bench.cases import all_cases
 from bench.cli import GIVE_UP_AFTER, lineups, main, parser, play_case, write
 from bench.contenders import BY_NAME, CONTENDERS, Contender, choose, find
 from bench.rounds import Round
 
+ONE = Settings(rounds=1)
 PUSHPULL = all_cases()["pushpull-64"]
 ABOUT = {
     "name": "test",
@@ -136,9 +137,21 @@ def test_the_list_names_every_case_and_contender(capsys):
     assert [name for name in (*all_cases(), *BY_NAME) if f"  {name} " not in said] == []
 
 
-def test_a_run_is_written_as_json_and_as_a_page(tmp_path):
+def without_matplotlib(_stem, _cases, _rows):
+    raise ImportError("No module named 'matplotlib'")
+
+
+def test_a_run_is_written_as_json_and_as_a_page_also_without_pictures(tmp_path, capsys):
     playing = lineups(PUSHPULL, choose(["pyzmq"]), by_name=False)
-    rounds = play_case(PUSHPULL, playing, "tcp", Settings(rounds=1), play())
-    text = write(tmp_path / "new" / "run.json", ABOUT, [PUSHPULL], rounds)
+    rounds = play_case(PUSHPULL, playing, "tcp", ONE, play())
+    text = write(tmp_path / "new" / "run.json", ABOUT, [PUSHPULL], rounds, without_matplotlib)
+    assert "no pictures" in capsys.readouterr().err
     assert (tmp_path / "new" / "run.md").read_text(encoding="utf-8") == text
+    assert "![" not in text
     assert '"lineup": "zmq.asyncio"' in (tmp_path / "new" / "run.json").read_text(encoding="utf-8")
+
+
+def test_the_page_shows_the_pictures_that_were_drawn(tmp_path):
+    rounds = play_case(PUSHPULL, [Lineup(BY_NAME["pyzmq"], BY_NAME["pyzmq"])], "tcp", ONE, play())
+    text = write(tmp_path / "a.json", ABOUT, [PUSHPULL], rounds, lambda *_: [tmp_path / "a-x.svg"])
+    assert "![a-x.svg](a-x.svg)" in text
