@@ -124,7 +124,7 @@ def test_a_contender_that_is_not_installed_says_what_is_missing():
     assert "No module named 'no_such_module'" in find(ghost).missing
 
 
-def test_the_issue_s_own_command_line_is_understood():
+def test_a_full_command_line_is_understood():
     line = "reqrep-64 import --against pyzmq,pyomq --rounds 5 --transports tcp,ipc --json a.json"
     options = parser().parse_args(line.split())
     assert (options.cases, options.against) == (["reqrep-64", "import"], ["pyzmq", "pyomq"])
