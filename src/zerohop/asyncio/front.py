@@ -1,10 +1,11 @@
-"""Where an asyncio socket meets its driver: lanes for the hot path, turns of the loop, and who waits.
+"""Where an asyncio socket meets its driver: lanes, turns of the loop, and who waits.
 
-The driver calls :meth:`Front.activity` after whatever happened, the lock held. Between such calls the
-Socket uses the lanes below directly.
+The driver calls :meth:`Front.activity` after whatever happened, the lock held. Between such calls
+the Socket uses the lanes below directly.
 
-*Turns.* What was sent is written at once if it is the first of the loop's turn, and together with the rest
-at the end of the turn otherwise, or after ``CREDIT`` messages. A socket that always has something to do
+*Turns.* What was sent is written at once if it is the first of the loop's turn, and together with
+the rest at the end of the turn otherwise, or after ``CREDIT`` messages. A socket that always has
+something to do
 yields to the loop about every millisecond: an operation that is done then gives an awaitable
 that suspends until the next turn. (zmq.asyncio never yields there, and starves every other task.)
 """
@@ -83,7 +84,7 @@ class Front:
     def send(
         self, message: Message, flags: int, timeout: float | None, *, result: Any = None
     ) -> Awaitable[Any]:
-        """The careful way: every case that the lane does not cover."""
+        """Send in every case that the lane does not cover."""
         loop = self.find_loop()
         with self._lock:
             more = bool(flags & _SNDMORE)
@@ -116,17 +117,16 @@ class Front:
 
     def _sent(self, loop: asyncio.AbstractEventLoop, result: Any) -> Awaitable[Any]:
         """Write now, or leave it to the end of the turn; yield if the turn is getting long."""
-        driver = self._driver
         if self._turn is None:
             self._begin_turn(loop)
-            driver.pump()
-        elif not self.credit:
-            driver.pump()
-        elif self._context.core.readable or self._core.send_lane is not self.send_lane:
-            driver.pump()
-        else:
+        elif (
+            self.credit
+            and not self._context.core.readable  # an inproc reader waits for nothing but its note
+            and self._core.send_lane is self.send_lane
+        ):
             self.credit -= 1
             return SENT if result is None else _done(loop, result)
+        self._driver.pump()
         if self._spend(loop):
             waiting = Waiting(loop=loop, value=result)
             self._yielding.append(waiting)
@@ -156,6 +156,7 @@ class Front:
         *,
         part: bool,
     ) -> Any:
+        """Receive in every case that the lane does not cover."""
         loop = self.find_loop()
         with self._lock:
             wait = self._time_limit(flags, timeout, self._options.rcvtimeo)
@@ -195,9 +196,13 @@ class Front:
     def _after_receive(self) -> None:
         """Let a connection that was paused go on; tell an inproc sender that there is room."""
         links, shared = self._core.links, self._context.core
-        if links.to_resume or shared.writable or self._core.receiving_more or self._receivers:
-            self._driver.pump()
-        elif self._core.receive_lane is not self.receive_lane:
+        if (
+            links.to_resume
+            or shared.writable
+            or self._core.receiving_more
+            or self._receivers
+            or self._core.receive_lane is not self.receive_lane
+        ):
             self._driver.pump()
 
     def give_back(self, value: Any, *, part: bool) -> None:

@@ -1,12 +1,12 @@
 """What ``send`` and ``recv`` return: awaitables that behave like futures and lose no message.
 
-Most operations of a busy socket are done when they return. Making an ``asyncio.Future`` for each would
-cost more than the operation, so those that are done are light objects with a future's face
+Most operations of a busy socket are done when they return. Making an ``asyncio.Future`` for each
+would cost more than the operation, so those that are done are light objects with a future's face
 (:data:`SENT`, :class:`Received`); those that wait are real futures.
 
 A message that was taken for a receive belongs to its awaitable until somebody gets it, by ``await``
-or by ``result()``. If the awaitable goes without that (the task was cancelled in the same turn, ``gather``
-was, nobody awaited) the message returns to the head of the queue::
+or by ``result()``. If the awaitable goes without that (the task was cancelled in the same turn,
+``gather`` was, nobody awaited) the message returns to the head of the queue::
 
     taken ──► await / result()      the caller's
           └─► dropped, cancelled    back to the queue, the next one to be received
@@ -18,7 +18,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Awaitable, Callable, Generator
     from contextvars import Context
 
 T = TypeVar("T")
@@ -77,7 +77,8 @@ class _Sent(_Done, tuple):  # type: ignore[type-arg] # an empty tuple: awaiting 
     """A send that is done. One object for all of them: it carries nothing."""
 
     __slots__ = ()
-    __await__ = __iter__ = tuple.__iter__
+    __await__: Any = tuple.__iter__
+    __iter__: Any = tuple.__iter__
 
     def __repr__(self) -> str:
         return "<sent>"
@@ -92,7 +93,7 @@ class _Sent(_Done, tuple):  # type: ignore[type-arg] # an empty tuple: awaiting 
         return True
 
 
-SENT = _Sent()
+SENT: Awaitable[None] = _Sent()
 
 
 class Received(_Done, list):  # type: ignore[type-arg] # [value, socket]; empty once it was taken
@@ -259,4 +260,4 @@ class WaitingReceive(Waiting):
 
     def __del__(self) -> None:
         self.return_message()
-        super().__del__()  # type: ignore[misc] # typeshed has no Future.__del__
+        super().__del__()

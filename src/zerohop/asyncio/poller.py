@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from zerohop.asyncio.socket import Socket
 from zerohop.constants import PollEvent, SocketOption
@@ -64,70 +64,86 @@ class Poller:
         return asyncio.ensure_future(self._poll(timeout))
 
     async def _poll(self, timeout: float | None) -> list[tuple[Any, int]]:
-        sockets = self.sockets[:]
-        ready = self._ready_sockets(sockets)
-        if ready or not sockets:
+        registered = self.sockets[:]
+        ready = _ready_sockets(registered)
+        if ready or not registered:
             return ready
-        loop = asyncio.get_running_loop()
-        wake: asyncio.Future[None] = loop.create_future()
+        seconds = None if timeout is None or timeout < 0 else timeout / 1000
+        with _Watch(registered) as watch:
+            await watch.something(seconds)
+        return [*_ready_sockets(registered), *watch.ready_descriptors()]
 
-        def awake(_: object = None) -> None:
-            if not wake.done():
-                wake.set_result(None)
 
-        waits = []
-        descriptors: dict[int, int] = {}
-        for socket, flags in sockets:
-            if isinstance(socket, Socket):
-                wait = socket.poll(-1, flags)
-                waits.append(asyncio.ensure_future(wait))
-                waits[-1].add_done_callback(awake)
-            else:
-                number = _descriptor(socket)
-                descriptors[number] = descriptors.get(number, 0) | flags
-        seen: dict[int, int] = {}
+class _Watch:
+    """One wait: watches everything that is registered while the ``with`` block runs."""
 
-        def descriptor_ready(number: int, event: int) -> None:
-            seen[number] = seen.get(number, 0) | event
-            awake()
+    def __init__(self, registered: list[tuple[Any, int]]) -> None:
+        self._sockets = [entry for entry in registered if isinstance(entry[0], Socket)]
+        self._others = [entry for entry in registered if not isinstance(entry[0], Socket)]
+        self._loop = asyncio.get_running_loop()
+        self._wake: asyncio.Future[None] = self._loop.create_future()
+        self._waits: list[asyncio.Future[int]] = []
+        self._seen: dict[int, int] = {}
 
-        for number, flags in descriptors.items():
+    def __enter__(self) -> Self:
+        for socket, flags in self._sockets:
+            wait = asyncio.ensure_future(socket.poll(-1, flags))
+            wait.add_done_callback(self._awake)
+            self._waits.append(wait)
+        wanted: dict[int, int] = {}
+        for other, flags in self._others:
+            number = _descriptor(other)
+            wanted[number] = wanted.get(number, 0) | flags
+        for number, flags in wanted.items():
             if flags & PollEvent.POLLIN:
-                loop.add_reader(number, descriptor_ready, number, int(PollEvent.POLLIN))
+                self._loop.add_reader(number, self._descriptor_ready, number, PollEvent.POLLIN)
             if flags & PollEvent.POLLOUT:
-                loop.add_writer(number, descriptor_ready, number, int(PollEvent.POLLOUT))
-        timer = None
-        if timeout is not None and timeout >= 0:
-            timer = loop.call_later(timeout / 1000, awake)
+                self._loop.add_writer(number, self._descriptor_ready, number, PollEvent.POLLOUT)
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        for other, _ in self._others:
+            self._loop.remove_reader(_descriptor(other))
+            self._loop.remove_writer(_descriptor(other))
+        for wait in self._waits:
+            if wait.done() and not wait.cancelled():
+                wait.exception()  # a socket that was closed meanwhile has said so
+            wait.cancel()
+
+    async def something(self, seconds: float | None) -> None:
+        """Wait until something is ready, or the time is over."""
+        timer = None if seconds is None else self._loop.call_later(seconds, self._awake)
         try:
-            await wake
+            await self._wake
         finally:
             if timer is not None:
                 timer.cancel()
-            for number in descriptors:
-                loop.remove_reader(number)
-                loop.remove_writer(number)
-            for wait in waits:
-                if wait.done() and not wait.cancelled():
-                    wait.exception()  # a socket that was closed meanwhile has said so
-                wait.cancel()
+
+    def ready_descriptors(self) -> list[tuple[Any, int]]:
+        """What was seen of descriptors, as registered."""
         return [
-            *self._ready_sockets(sockets),
-            *(
-                (socket, seen[_descriptor(socket)] & flags)
-                for socket, flags in sockets
-                if not isinstance(socket, Socket) and seen.get(_descriptor(socket), 0) & flags
-            ),
+            (other, self._seen[_descriptor(other)] & flags)
+            for other, flags in self._others
+            if self._seen.get(_descriptor(other), 0) & flags
         ]
 
-    def _ready_sockets(self, sockets: list[tuple[Any, int]]) -> list[tuple[Any, int]]:
-        ready = []
-        for socket, flags in sockets:
-            if isinstance(socket, Socket):
-                events = int(socket.get(SocketOption.EVENTS)) & flags
-                if events:
-                    ready.append((socket, events))
-        return ready
+    def _awake(self, _: object = None) -> None:
+        if not self._wake.done():
+            self._wake.set_result(None)
+
+    def _descriptor_ready(self, number: int, event: int) -> None:
+        self._seen[number] = self._seen.get(number, 0) | int(event)
+        self._awake()
+
+
+def _ready_sockets(sockets: list[tuple[Any, int]]) -> list[tuple[Any, int]]:
+    ready = []
+    for socket, flags in sockets:
+        if isinstance(socket, Socket):
+            events = int(socket.get(SocketOption.EVENTS)) & flags
+            if events:
+                ready.append((socket, events))
+    return ready
 
 
 def _descriptor(socket: Any) -> int:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from zerohop.api.parts import make_message, make_part, refuse_draft_arguments
+from zerohop.api.parts import check_parts, make_message, make_part, refuse_draft_arguments
 from zerohop.api.receive import as_frame, as_frames, as_message, as_octets, as_octets_list
 from zerohop.api.socket import SocketBase
 from zerohop.asyncio.front import Front
@@ -49,8 +49,8 @@ class Socket(SocketBase):
         self,
         data: Any,
         flags: int = 0,
-        copy: bool = True,  # noqa: FBT001, FBT002 (pyzmq's signature)
-        track: bool = False,  # noqa: FBT001, FBT002
+        copy: bool = True,
+        track: bool = False,
         routing_id: int | None = None,
         group: str | None = None,
         *,
@@ -65,7 +65,8 @@ class Socket(SocketBase):
             flags: ``SNDMORE``; ``DONTWAIT``: fail with Again instead of waiting.
             copy: False: send from the caller's buffer, which must not change until it is sent.
             track: with ``copy=False``: the result is a MessageTracker.
-            routing_id, group: for draft socket types; refused.
+            routing_id: for libzmq's draft socket types; refused.
+            group: likewise.
             timeout: seconds to wait at most, then Again; None: SNDTIMEO.
 
         Returns:
@@ -104,8 +105,8 @@ class Socket(SocketBase):
         self,
         msg_parts: Sequence[Any],
         flags: int = 0,
-        copy: bool = True,  # noqa: FBT001, FBT002
-        track: bool = False,  # noqa: FBT001, FBT002
+        copy: bool = True,
+        track: bool = False,
         *,
         timeout: float | None = None,
         **kwargs: Any,
@@ -116,7 +117,8 @@ class Socket(SocketBase):
             TypeError: a part cannot be sent; nothing was.
             IndexError: there are no parts.
         """
-        del kwargs
+        if kwargs:
+            refuse_draft_arguments(**kwargs)
         front = self._front
         lane = front.send_lane
         credit = front.credit
@@ -139,7 +141,7 @@ class Socket(SocketBase):
                 front.wake_reader(lane)
             return SENT
         message, result = make_message(
-            msg_parts, copy=copy, track=track, copy_threshold=self.copy_threshold
+            check_parts(msg_parts), copy=copy, track=track, copy_threshold=self.copy_threshold
         )
         return front.send(message, flags, timeout, result=result)
 
@@ -148,11 +150,11 @@ class Socket(SocketBase):
     def recv(
         self,
         flags: int = 0,
-        copy: bool = True,  # noqa: FBT001, FBT002
-        track: bool = False,  # noqa: FBT001, FBT002
+        copy: bool = True,
+        track: bool = False,
         *,
         timeout: float | None = None,
-    ) -> Awaitable[Any]:
+    ) -> Any:
         """Receive one part; ``RCVMORE`` says whether its message has more.
 
         Args:
@@ -184,14 +186,15 @@ class Socket(SocketBase):
     def recv_multipart(
         self,
         flags: int = 0,
-        copy: bool = True,  # noqa: FBT001, FBT002
-        track: bool = False,  # noqa: FBT001, FBT002
+        copy: bool = True,
+        track: bool = False,
         *,
         timeout: float | None = None,
-    ) -> Awaitable[list[Any]]:
+    ) -> Any:
         """Receive a whole message: the list of its parts. Otherwise as :meth:`recv`."""
         del track
-        return self._front.receive(flags, timeout, as_octets_list if copy else as_frames, part=False)
+        convert = as_octets_list if copy else as_frames
+        return self._front.receive(flags, timeout, convert, part=False)
 
     def _receive(
         self,
@@ -223,7 +226,8 @@ class Socket(SocketBase):
                     return message
                 return as_message(message)
         try:
-            return await front.receive(0, None, as_message, part=False)
+            received: bytes | list[bytes] = await front.receive(0, None, as_message, part=False)
+            return received
         except ZMQError as error:
             if error.errno in (Errno.ENOTSOCK, Errno.ETERM):
                 raise StopAsyncIteration from None

@@ -18,8 +18,8 @@ _contexts: weakref.WeakSet[ContextIO] = weakref.WeakSet()
 class ContextIO:
     """One lock for every socket of a Context, blocking and asyncio alike.
 
-    One and not many: inproc pipes belong to two sockets at once, and under the GIL a finer lock would
-    let nobody run who could not run anyway. The fast lanes do without it.
+    One and not many: inproc pipes belong to two sockets at once, and under the GIL a finer lock
+    would let nobody run who could not run anyway. The fast lanes do without it.
 
     Attributes:
         core: the pure part.

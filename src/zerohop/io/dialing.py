@@ -29,8 +29,9 @@ _IN_PROGRESS = (errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EAGAIN, errno.EALREA
 class Dialing:
     """One attempt to reach one endpoint: its addresses one after another, until one answers.
 
-    A name is resolved in a thread of its own, again on every attempt, so that a slow resolver delays
-    nobody else and a changed address is found (libzmq resolves in the thread that does all I/O).
+    A name is resolved in a thread of its own, again on every attempt, so that a slow resolver
+    delays nobody else and a changed address is found (libzmq resolves in the thread that does all
+    I/O).
     """
 
     def __init__(self, driver: SocketDriver, dialer: Dialer) -> None:
@@ -218,7 +219,8 @@ class Dialing:
             self._driver.dial_failed(self._dialer, error)
             return
         if scheme == "tcp" and local == remote:
-            # A port of our own range connected to itself while nobody listened (TCP simultaneous open).
+            # A port of our own range connected to itself while nobody listened (TCP simultaneous
+            # open).
             sock.close()
             self._driver.dial_failed(self._dialer, _os_error(errno.ECONNREFUSED))
             return

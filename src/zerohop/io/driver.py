@@ -1,13 +1,13 @@
 """All I/O of one socket: binds, dials, moves octets, keeps time, lingers.
 
-Every entry, whether the application's call or the loop's callback, ends in :meth:`SocketDriver.pump`, the
-one place where what the core decided becomes system calls.
+Every entry, whether the application's call or the loop's callback, ends in
+:meth:`SocketDriver.pump`, the one place where what the core decided becomes system calls.
 """
 
 from __future__ import annotations
 
-import errno
 import contextlib
+import errno
 import logging
 import threading
 import time
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from zerohop.constants import Errno, Event, PollEvent, SecurityMechanism
 from zerohop.core.endpoint import InprocEndpoint, TcpEndpoint, parse
-from zerohop.core.link import Link
 from zerohop.errors import UsageError, ZMQError
 from zerohop.io.dialing import Dialing
 from zerohop.io.listening import Acceptor, open_listener
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
 
-    from zerohop.core.link import Dialer, Listener
+    from zerohop.core.link import Dialer, Link, Listener
     from zerohop.core.socket import SocketCore
     from zerohop.io.context import ContextIO
     from zerohop.io.loop import Handle, Loop
@@ -56,7 +55,8 @@ class SocketDriver:
         context: the lock, and the way to the other sockets of the Context.
 
     Attributes:
-        loop: where descriptors are watched; None until :meth:`attach` (an asyncio socket made outside
+        loop: where descriptors are watched; None until :meth:`attach` (an asyncio socket made
+        outside
             a running loop listens from bind() on, and accepts when its loop runs).
         front: whom to tell; None once the application has closed the socket.
         released: nothing is left: no descriptor, no timer.
@@ -125,7 +125,11 @@ class SocketDriver:
             return
         # A closed asyncio loop has forgotten its descriptors and refuses to be asked.
         usable = not getattr(loop, "is_closed", _never)()
-        watchers = (*self._acceptors.values(), *self._streams.values(), *self._dialings.values())
+        watchers: list[Acceptor | Stream | Dialing] = [
+            *self._acceptors.values(),
+            *self._streams.values(),
+            *self._dialings.values(),
+        ]
         for watcher in watchers:
             watcher.detach(loop if usable else None)
         for handle in (self._timer, self._later):
@@ -169,8 +173,8 @@ class SocketDriver:
         if mechanism != SecurityMechanism.NULL:
             raise UsageError(
                 Errno.ENOTSUP,
-                hint=f"{mechanism.name} is not supported yet, and a socket that asks for it must not "
-                "run without security; leave its options unset, or use pyzmq for this socket",
+                hint=f"{mechanism.name} is not supported yet, and a socket that asks for it must "
+                "not run without security; leave its options unset, or use pyzmq for this socket",
             )
 
     def unbind(self, address: str) -> None:
@@ -411,9 +415,9 @@ class SocketDriver:
     def fileno(self) -> int:
         """A descriptor that is readable when :meth:`events` should be asked (ZMQ_FD).
 
-        Readable while a message can be received, and from the moment the socket becomes writable until
-        ``events`` is asked. (Were it readable for as long as the socket is writable, a program
-        that waits for messages would never sleep.)
+        Readable while a message can be received, and from the moment the socket becomes writable
+        until ``events`` is asked. (Were it readable for as long as the socket is writable, a
+        program that waits for messages would never sleep.)
 
         Raises:
             ZMQError: ENOTSOCK.

@@ -35,8 +35,8 @@ def open_listener(
     """Bind and listen.
 
     Returns:
-        The non-blocking OS socket, the resolved endpoint (LAST_ENDPOINT), and the path of the file to be
-        removed when it is closed (``""``: none).
+        The non-blocking OS socket, the resolved endpoint (LAST_ENDPOINT), and the path of the file
+        to be removed when it is closed (``""``: none).
 
     Raises:
         EndpointError: EADDRINUSE, ENODEV, EADDRNOTAVAIL, EACCES, ENOENT, ...

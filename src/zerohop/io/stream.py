@@ -1,8 +1,8 @@
 """One connection: a non-blocking OS socket, read and written for a link of the core.
 
-Reads 64 KiB at a time (larger chunks fall out of the cache and cost 20-40 % at 1-16 KiB, bench/), more
-only while one large frame is under way. Writes as soon as there is something; what the kernel does not
-take stays with the link and goes on when the socket is writable again.
+Reads 64 KiB at a time (larger chunks fall out of the cache and cost 20-40 % at 1-16 KiB, bench/),
+more only while one large frame is under way. Writes as soon as there is something; what the kernel
+does not take stays with the link and goes on when the socket is writable again.
 """
 
 from __future__ import annotations
@@ -159,6 +159,6 @@ class Stream:
         self._sock.close()
 
     def abandon(self) -> None:
-        """In a forked child: close our copy, touch no loop (its epoll is shared with the parent)."""
+        """In a forked child: close our copy; its loop's epoll is shared with the parent."""
         self.closed = True
         self._sock.close()
