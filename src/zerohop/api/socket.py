@@ -1,0 +1,550 @@
+"""SocketBase: everything about a Socket that does not wait.
+
+A Socket has, under the names that both kinds use::
+
+    _core          SocketCore    the socket without I/O; its lanes are the hot path
+    _driver        SocketDriver  moves the core's octets; ``_driver.lock`` guards both
+    _options       SocketOptions
+    _context_io    ContextIO     what the sockets of one Context share
+    copy_threshold               for make_part and make_message
+
+and a kind of Socket fills these hooks::
+
+    _start()       at the end of the constructor, the lock held: give the driver a front, which must
+                   not hold the Socket (a Socket that is dropped shall be found), and a loop if it
+                   has none (a shadow's driver has one)
+    _on_close()    close() was called, the lock held: let those who wait go
+    send, recv, send_multipart, recv_multipart, poll     the verbs, which wait
+    _receive(flags, timeout, convert, part=)             what recv_string and the like stand on
+
+and it calls ``_warn_before_waiting(POLLIN or POLLOUT)`` when a verb is about to wait, and
+``_open_log`` and ``_close_log`` for its iterator over monitor records.
+
+Assigning to an attribute of a Socket costs 0.2 us (:mod:`zerohop.api.options`): what changes with
+each message is kept in an object of its own, the front.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import logging
+import operator
+import random
+import threading
+import warnings
+import weakref
+from typing import TYPE_CHECKING, Any, Self
+
+from zerohop.api import statistics
+from zerohop.api.endpoints import Attachment, bind_to_random_port, check_address
+from zerohop.api.frame import COPY_THRESHOLD
+from zerohop.api.fronts import Fronts
+from zerohop.api.monitor import Feed
+from zerohop.api.options import SocketOptionAccess
+from zerohop.api.values import ValueMethods
+from zerohop.constants import Errno, Event, PollEvent, SocketOption, SocketType
+from zerohop.core.monitor import MonitorLog
+from zerohop.core.option_table import ALL_TYPES
+from zerohop.core.options import SocketOptions
+from zerohop.core.socket import SocketCore
+from zerohop.errors import EndpointError, UsageError, ZMQError
+from zerohop.io.driver import SocketDriver
+
+if TYPE_CHECKING:
+    from typing import ClassVar
+
+    from zerohop.api.context import ContextBase
+    from zerohop.api.statistics import PeerInfo, SocketStats
+    from zerohop.io.context import ContextIO
+
+__all__ = ["SocketBase"]
+
+_log = logging.getLogger("zerohop")
+_monitor_numbers = itertools.count(1)
+_by_handle: weakref.WeakValueDictionary[int, SocketBase] = weakref.WeakValueDictionary()
+_exiting = False
+
+
+@atexit.register
+def _begin_exit() -> None:
+    global _exiting
+    _exiting = True
+
+
+class SocketBase(SocketOptionAccess, ValueMethods):
+    """A ZeroMQ socket without the calls that wait.
+
+    Args:
+        ctx_or_socket: the Context it belongs to; or another Socket, which it then shadows.
+        socket_type: one of libzmq's twelve stable types.
+        shadow: another Socket, or the ``underlying`` of one: use that socket instead of a new one.
+            Both are one socket: closing either closes both.
+        copy_threshold: octets below which ``copy=False`` copies all the same; None: 65536.
+
+    Raises:
+        TypeError: no context, or ``socket_type`` is no number.
+        ZMQError: EINVAL, no such type; EMFILE, the Context has MAX_SOCKETS open; ETERM.
+    """
+
+    __slots__ = (
+        "__dict__", "__weakref__", "_context_io", "_core", "_driver", "_feed", "_mistakes",
+        "_monitor_socket", "_options", "_shadowed", "_shadows", "context", "copy_threshold",
+    )  # fmt: skip
+
+    _shown_as: ClassVar[str | None] = None  # in repr, instead of the class's own name
+
+    def __init__(
+        self,
+        ctx_or_socket: ContextBase | SocketBase | None = None,
+        socket_type: int = SocketType.PAIR,
+        *,
+        shadow: SocketBase | int | None = None,
+        copy_threshold: int | None = None,
+    ) -> None:
+        self._shadowed: SocketBase | None = None
+        self._shadows: weakref.WeakSet[SocketBase] = weakref.WeakSet()
+        self._monitor_socket: Any = None  # of this context's own socket class
+        self._feed: Feed | None = None
+        self._mistakes: set[str] = set()
+        self.copy_threshold = COPY_THRESHOLD if copy_threshold is None else copy_threshold
+        if isinstance(ctx_or_socket, SocketBase):
+            shadow = ctx_or_socket
+        if shadow:
+            self._become_shadow(_resolve(shadow))
+            return
+        if ctx_or_socket is None or isinstance(ctx_or_socket, SocketBase):
+            raise TypeError("context must be specified")
+        context: ContextBase = ctx_or_socket
+        if not hasattr(context, "_check_room"):
+            raise TypeError(f"Cannot convert {type(context).__name__} to Context")
+        kind = _checked_type(socket_type)
+        self.context = context
+        self._context_io: ContextIO = context._io
+        self._options = SocketOptions.of(kind, context._options)
+        with self._context_io.lock:
+            context._check_room()
+            self._core = SocketCore(
+                kind,
+                self._options,
+                self._context_io.core,
+                seed=random.getrandbits(32),
+                jitter=random.random,
+            )
+            self._driver = SocketDriver(self._core, self._context_io)
+            self._start()
+        _by_handle[id(self._driver)] = self
+        context._add_socket(self)
+
+    def _become_shadow(self, other: SocketBase) -> None:
+        self._shadowed = other
+        self.context = other.context
+        self._context_io = other._context_io
+        self._options = other._options
+        self._core = other._core
+        self._driver = driver = other._driver
+        other._shadows.add(self)
+        with driver.lock:
+            first, driver.front = driver.front, None
+            self._start()
+            if first is not None and driver.front is not None:
+                driver.front = Fronts(first, driver.front)
+
+    # What a kind of Socket fills
+
+    def _start(self) -> None:
+        """Begin: attach the driver to a loop, if there is one."""
+
+    def _on_close(self) -> None:
+        """Let those who wait go: the socket has been closed."""
+
+    # Who it is
+
+    @property
+    def type(self) -> SocketType:
+        """Its type."""
+        return self._core.type
+
+    @property
+    def socket_type(self) -> SocketType:
+        """Its type; pyzmq's older name."""
+        warnings.warn(
+            "Socket.socket_type is deprecated, use Socket.type", DeprecationWarning, stacklevel=2
+        )
+        return self._core.type
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed: by :meth:`close`, by a shadow's, or with its Context."""
+        return self._core.closed
+
+    @property
+    def underlying(self) -> int:
+        """A number by which :meth:`shadow` finds this socket in this process; 0 when closed."""
+        return 0 if self._core.closed else id(self._driver)
+
+    @classmethod
+    def shadow(cls, address: SocketBase | int) -> Self:
+        """Return a second Socket for the same socket, perhaps of the other kind.
+
+        A shadow has no life of its own: dropping it changes nothing, closing it closes the socket.
+        A blocking shadow of an asyncio socket must not wait on the loop's thread: the loop would
+        have to do what it waits for.
+
+        Raises:
+            ZMQError: ENOTSOCK, there is no such socket.
+        """
+        return cls(shadow=address)
+
+    def fileno(self) -> int:
+        """A descriptor that becomes readable when EVENTS should be asked (ZMQ_FD).
+
+        Level-triggered as to messages: readable while one can be received. As to sending, readable
+        from the moment it becomes possible until EVENTS is read.
+
+        Raises:
+            ZMQError: ENOTSOCK, closed.
+        """
+        with self._driver.lock:
+            return self._driver.fileno()
+
+    # Endpoints
+
+    def bind(self, addr: str) -> Attachment[Self]:
+        """Listen at an endpoint; the same socket may bind to several.
+
+        Args:
+            addr: ``tcp://interface:port`` (``*`` for all interfaces, ``*`` for a free port),
+                ``ipc://path``, ``inproc://name``. Where it really is, LAST_ENDPOINT says.
+
+        Returns:
+            A context manager that unbinds; its value is the socket.
+
+        Raises:
+            ZMQError: EADDRINUSE, ENODEV, EINVAL, EPROTONOSUPPORT, ...; the text has the address,
+                a note says what to write instead.
+            TypeError: the address is no ``str``.
+        """
+        with self._driver.lock:
+            self._attach(self._driver.bind, addr)
+            return Attachment(self, "bind", self._core.last_endpoint)
+
+    def connect(self, addr: str) -> Attachment[Self]:
+        """Begin to connect to an endpoint, and keep connected; returns at once.
+
+        Nobody need listen there yet. Where it leads may change with each attempt: names are
+        resolved anew.
+
+        Args:
+            addr: as :meth:`bind`, but a host and a port in figures; ``tcp://source;host:port``
+                connects from a given address.
+
+        Returns:
+            A context manager that disconnects; its value is the socket.
+
+        Raises:
+            ZMQError: EINVAL, EPROTONOSUPPORT; the text has the address.
+            TypeError: the address is no ``str``.
+        """
+        with self._driver.lock:
+            self._attach(self._driver.connect, addr)
+            return Attachment(self, "connect", self._core.last_endpoint)
+
+    def _attach(self, how: Any, addr: str) -> None:
+        address = check_address(addr)
+        try:
+            how(address)
+        except EndpointError:
+            raise
+        except ZMQError as error:
+            if error.errno == Errno.ENOTSOCK:
+                raise EndpointError(Errno.ENOTSOCK, endpoint=addr) from None
+            raise
+
+    def unbind(self, addr: str) -> None:
+        """Stop listening at an endpoint; its port is free at return. Who is connected stays so.
+
+        Args:
+            addr: as given to :meth:`bind`, or as LAST_ENDPOINT gave it (the only way with ``*``).
+
+        Raises:
+            ZMQError: ENOENT, not bound there.
+            TypeError: the address is no ``str``.
+        """
+        address = check_address(addr)
+        with self._driver.lock:
+            self._driver.unbind(address)
+            self._driver.pump()
+
+    def disconnect(self, addr: str) -> None:
+        """End the connection to an endpoint. What is queued for it is still sent, for LINGER.
+
+        Raises:
+            ZMQError: ENOENT, not connected there.
+            TypeError: the address is no ``str``.
+        """
+        address = check_address(addr)
+        with self._driver.lock:
+            self._driver.disconnect(address)
+
+    def bind_to_random_port(
+        self, addr: str, min_port: int = 49152, max_port: int = 65536, max_tries: int = 100
+    ) -> int:
+        """Bind to a port that is free.
+
+        Args:
+            addr: an endpoint without its port: ``tcp://127.0.0.1``.
+            min_port: the lowest.
+            max_port: one above the highest. With both as they are, the system chooses.
+            max_tries: how many random ports to try.
+
+        Returns:
+            The port.
+
+        Raises:
+            ZMQBindError: all that were tried are taken.
+            ZMQError: as :meth:`bind`, except EADDRINUSE.
+        """
+        return bind_to_random_port(self, addr, min_port, max_port, max_tries)
+
+    # Insight
+
+    def stats(self) -> SocketStats:
+        """Return queues, traffic and drops of the whole socket, at this moment."""
+        with self._driver.lock:
+            return statistics.stats(self._core)
+
+    def peers(self) -> list[PeerInfo]:
+        """Return who is connected, who will be, and what is queued for whom, at this moment."""
+        with self._driver.lock:
+            return statistics.peers(self._core)
+
+    def last_error(self, endpoint: str) -> Exception | None:
+        """Return what went wrong last at an endpoint; None: nothing since it is connected.
+
+        Raises:
+            ZMQError: ENOENT, no such tcp or ipc endpoint.
+        """
+        with self._driver.lock:
+            return statistics.last_error(self._core, endpoint)
+
+    def _warn_before_waiting(self, event: PollEvent) -> None:
+        """Say once what can never come true as things are; called before a call waits.
+
+        Log lines and not ``warnings``: another thread may be about to put it right.
+        """
+        core = self._core
+        if (
+            event == PollEvent.POLLIN
+            and core.type == SocketType.SUB
+            and not core.pattern.topics_count()
+        ):
+            self._warn(
+                "waits for messages and has not subscribed to any; "
+                'subscribe("") receives everything'
+            )
+        if not (
+            core.links.dialers or core.links.listeners or core.inproc_names or core.links.peers
+        ):
+            self._warn("waits, and is neither bound nor connected to anything")
+
+    def _warn(self, mistake: str) -> None:
+        if mistake not in self._mistakes:
+            self._mistakes.add(mistake)
+            _log.warning("%s socket %s", self._core.type_name, mistake)
+
+    # Monitors
+
+    def monitor(self, addr: str | None, events: int = Event.ALL) -> None:
+        """Publish what happens to this socket's connections on a PAIR (``zmq_socket_monitor``).
+
+        Args:
+            addr: ``inproc://name`` to connect a PAIR to, in the same Context; it replaces an
+                earlier one. None: no more.
+            events: bits of :class:`~zerohop.constants.Event` to report.
+
+        Raises:
+            ZMQError: EPROTONOSUPPORT, not inproc; EINVAL; EADDRINUSE; ENOTSOCK.
+            TypeError: the address is no ``str``.
+        """
+        with self._driver.lock:
+            if self._core.closed:
+                raise ZMQError(Errno.ENOTSOCK)
+            self._stop_feed()
+            if addr is not None:
+                self._feed = Feed(self._context_io, check_address(addr), events)
+                self._core.links.monitors.append(self._feed)
+
+    def get_monitor_socket(self, events: int | None = None, addr: str | None = None) -> Any:
+        """Return a PAIR that receives what happens to this socket's connections.
+
+        Read it with ``zerohop.utils.monitor.recv_monitor_message``. The same one each time, until
+        :meth:`disable_monitor`.
+
+        Args:
+            events: bits of :class:`~zerohop.constants.Event`; None: all.
+            addr: the endpoint between the two; None: one that nobody uses.
+
+        Raises:
+            ZMQError: as :meth:`monitor`.
+        """
+        if self._monitor_socket is not None and not self._monitor_socket.closed:
+            return self._monitor_socket
+        if addr is None:
+            addr = f"inproc://monitor.s-{next(_monitor_numbers)}"
+        self.monitor(addr, Event.ALL if events is None else events)
+        self._monitor_socket = self.context.socket(SocketType.PAIR)
+        self._monitor_socket.connect(addr)
+        return self._monitor_socket
+
+    def disable_monitor(self) -> None:
+        """Report no more; the PAIR gets MONITOR_STOPPED as its last event and stays open.
+
+        Raises:
+            ZMQError: ENOTSOCK, closed.
+        """
+        self.monitor(None)
+        self._monitor_socket = None
+
+    def _stop_feed(self) -> None:
+        feed, self._feed = self._feed, None
+        if feed is not None:
+            if feed in self._core.links.monitors:
+                self._core.links.monitors.remove(feed)
+            feed.close()
+
+    def _open_log(self, events: int = Event.ALL) -> MonitorLog:
+        """Return a log that gets the records from now on, for a kind of Socket to iterate over."""
+        log = MonitorLog(events)
+        with self._driver.lock:
+            self._core.links.monitors.append(log)
+        return log
+
+    def _close_log(self, log: MonitorLog) -> None:
+        with self._driver.lock:
+            if log in self._core.links.monitors:
+                self._core.links.monitors.remove(log)
+
+    # Groups: of draft socket types only
+
+    def join(self, group: str | bytes) -> None:
+        """Refuse: only DISH, a draft type, has groups.
+
+        Raises:
+            RuntimeError: always; pyzmq's text, who built it without drafts.
+        """
+        del group
+        raise RuntimeError("libzmq and pyzmq must be built with draft support")
+
+    leave = join
+
+    # The end
+
+    def close(self, linger: int | None = None) -> None:
+        """Close: ports and names are free at return; what is queued is sent meanwhile, for LINGER.
+
+        Whoever waits in this socket is let go. A second time does nothing.
+
+        Args:
+            linger: milliseconds, instead of the LINGER option: -1 without limit, 0 not at all.
+        """
+        driver = self._driver
+        with driver.lock:
+            if self._core.closed:
+                return
+            if linger is not None:
+                self._core.set_option(SocketOption.LINGER, linger)
+            original = self._shadowed or self
+            if original._feed is not None:
+                driver.on_released.append(original._stop_feed)
+            driver.close(self._options.linger)
+            for socket in (original, *original._shadows):
+                socket._on_close()
+        self.context._remove_socket(original)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        try:
+            if self._shadowed is not None or self._core.closed or _exiting:
+                return
+            driver = self._driver
+        except AttributeError:  # the constructor has failed
+            return
+        try:
+            warnings.warn(f"Unclosed socket {self}", ResourceWarning, stacklevel=2, source=self)
+        finally:  # the warning may be an error
+            self._close_dropped(driver)
+
+    def _close_dropped(self, driver: SocketDriver) -> None:
+        """Close where nobody holds the socket any more: perhaps in a garbage collection.
+
+        That may come on any thread, in the middle of anything: so never wait for the lock, never
+        act inside somebody's work with it, and never call an asyncio loop from outside its thread.
+        """
+        lock, loop = driver.lock, driver.loop
+        at_home = driver._thread in (None, threading.get_ident())
+        inside: bool = lock._is_owned()  # type: ignore[attr-defined] # typeshed has no such method
+        if at_home and not inside and lock.acquire(blocking=False):
+            try:
+                self.close()
+            finally:
+                lock.release()
+        elif loop is None:
+            self.close()
+        else:
+            try:
+                loop.call_soon_threadsafe(self.close)
+            except RuntimeError:  # the loop is closed: nobody is there to be disturbed
+                self.close()
+
+    def __copy__(self) -> Self:
+        """Return a shadow (pyzmq's ``copy.copy``)."""
+        return type(self)(shadow=self)
+
+    def __deepcopy__(self, memo: object = None) -> Self:
+        """Return a shadow: there is only one of a socket."""
+        del memo
+        return type(self)(shadow=self)
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"cannot pickle {type(self).__name__}: a socket belongs to its process")
+
+    def __repr__(self) -> str:
+        name = self._shown_as or name_of(type(self))
+        closed = " closed" if self.closed else ""
+        return f"<{name}(zmq.{self._core.type_name}) at {id(self):#x}{closed}>"
+
+
+def name_of(kind: type) -> str:
+    """The name of a Socket or Context class as users import it: ``zerohop.asyncio.Socket``."""
+    package, *modules = kind.__module__.split(".")
+    if package == "zerohop":
+        modules = [module for module in modules if module == "asyncio"]
+    return ".".join([package, *modules, kind.__qualname__])
+
+
+def _resolve(address: SocketBase | int) -> SocketBase:
+    """The socket that ``shadow`` is told of: the original, where it is itself a shadow."""
+    socket = _by_handle.get(address) if isinstance(address, int) else address
+    if not isinstance(socket, SocketBase):
+        raise ZMQError(Errno.ENOTSOCK, hint=f"no open socket of this process is {address!r}")
+    return socket._shadowed or socket
+
+
+def _checked_type(socket_type: int) -> SocketType:
+    try:
+        number = operator.index(socket_type)
+    except TypeError:
+        raise TypeError("an integer is required") from None
+    if number not in ALL_TYPES:
+        raise UsageError(
+            Errno.EINVAL,
+            hint=f"there is no socket type {number}; libzmq's draft types are not offered, only "
+            + ", ".join(kind.name for kind in sorted(ALL_TYPES)),
+        )
+    return SocketType(number)
