@@ -155,8 +155,7 @@ async def test_a_socket_can_be_iterated_over(net, zmq):
         got.append(message)
         if len(got) == 4:
             break
-    assert got[:3] in ([b"0", b"1", b"2"], [[b"0"], [b"1"], [b"2"]])
-    assert got[3] == [b"more", b"than one"]
+    assert got == [b"0", b"1", b"2", [b"more", b"than one"]]
 
 
 @pytest.mark.zerohop
@@ -182,36 +181,6 @@ async def test_sockets_and_contexts_close_at_the_end_of_async_with(net, zmq):
             assert not push.closed
         assert push.closed
     assert context.closed
-
-
-@pytest.mark.zerohop
-@pytest.mark.over("tcp", "ipc")
-async def test_one_can_wait_until_a_socket_is_connected(net, zmq):
-    push, pull, endpoint = net.socket(zmq.PUSH, reconnect_ivl=10), net.socket(zmq.PULL), None
-    endpoint = net.endpoint()
-    push.connect(endpoint)
-    waiting = asyncio.ensure_future(push.wait_connected())
-    await asyncio.sleep(0.02)
-    assert not waiting.done()
-    pull.bind(endpoint)
-    await asyncio.wait_for(waiting, 5)
-    await push.wait_connected()  # and again: at once
-
-
-@pytest.mark.zerohop
-async def test_a_publisher_can_wait_for_its_subscribers(net, zmq):
-    pub, subs, endpoint = net.socket(zmq.PUB), [net.socket(zmq.SUB) for _ in range(3)], None
-    endpoint = net.endpoint()
-    pub.bind(endpoint)
-    waiting = asyncio.ensure_future(pub.wait_for_subscribers(b"a", 3))
-    for n, sub in enumerate(subs):
-        await asyncio.sleep(0.01)
-        assert not waiting.done(), n
-        sub.connect(endpoint)
-        sub.subscribe(b"a")
-    await asyncio.wait_for(waiting, 5)
-    await pub.send(b"abc")
-    assert [await sub.recv() for sub in subs] == [b"abc"] * 3
 
 
 @pytest.mark.zerohop  # pyzmq lost one of 3,000 with recv_string in wait_for
