@@ -455,20 +455,17 @@ def test_a_reactor_that_nobody_stops_needs_no_thread_while_there_is_nothing_to_d
 
 def test_a_child_process_has_a_closed_reactor_and_leaves_the_parents_alone():
     program = """
-        import os, socket, threading, time
-        from zerohop.sync.reactor import Reactor
+        import os, socket
+        from zerohop.io.context import ContextIO
+        from zerohop.sync.reactor import reactor_of
         from zerohop.sync.seat import Waiter
 
         a, b = socket.socketpair()
-        reactor = Reactor(threading.RLock())
+        context = ContextIO()
+        reactor = reactor_of(context)
         waiter = Waiter(reactor)
         with reactor.lock:
             reactor.add_reader(a.fileno(), waiter.wake)
-        reactor.lock.acquire()
-        holder = threading.Thread(target=lambda: reactor.lock.acquire() and time.sleep(0.2))
-        holder.start()
-        reactor.lock.release()
-        time.sleep(0.05)  # the other thread has the lock now, and the child has not that thread
         child = os.fork()
         if not child:
             with reactor.lock:
@@ -477,9 +474,9 @@ def test_a_child_process_has_a_closed_reactor_and_leaves_the_parents_alone():
                 reactor.call_soon(print)
             os._exit(0)
         assert os.waitpid(child, 0)[1] == 0
-        holder.join()
         b.send(b"x")
-        os._exit(0 if waiter.done or not time.sleep(0.05) else 1)
+        with reactor.lock:
+            os._exit(0 if reactor.wait(waiter, reactor.time() + 5) else 1)
     """
     import textwrap
 

@@ -54,12 +54,11 @@ class Front:
     """
 
     __slots__ = (
-        "_at_once", "_core", "_driver", "_limit", "_lock", "_pending", "_reactor", "_scheduled",
-        "_since", "_visits", "_waiting", "receive_lane", "send_lane",
+        "_at_once", "_core", "_foreign", "_limit", "_lock", "_pending", "_pump", "_reactor",
+        "_scheduled", "_since", "_visits", "_waiting", "receive_lane", "send_lane",
     )  # fmt: skip
 
     def __init__(self, driver: SocketDriver, reactor: Reactor) -> None:
-        self._driver = driver
         self._core = driver.core
         self._lock = driver.lock
         self._reactor = reactor
@@ -73,8 +72,9 @@ class Front:
         self._visits = 0
         self._pending = 0
         self._scheduled = False
-        driver.front = self
-        driver.attach(reactor)
+        # A shadow of an asyncio socket: only the loop's own thread may touch the loop.
+        self._foreign = driver.loop is not None and driver.loop is not reactor
+        self._pump = driver.woken if self._foreign else driver.pump
 
     def activity(self) -> bool:
         """The core has changed: lanes, readiness, or its end. Called with the lock held.
@@ -119,7 +119,7 @@ class Front:
             size = len(message)
             if at_once or size > _LARGE or pipe.reader.inproc:
                 self._limit = min(max(_BATCH_SIZE // (size + 9), 16), _BATCH)
-                self._driver.pump()
+                self._pump()
                 left = len(pipe.messages)
                 if left >= self._limit:  # the kernel is full: nothing to do until the pipe is, too
                     self._limit = left + _BATCH
@@ -137,9 +137,9 @@ class Front:
             self._at_once = 0
         self._at_once += 1
         self._pending += 1
-        if self._at_once <= _AT_ONCE or self._pending >= _BATCH:
+        if self._at_once <= _AT_ONCE or self._pending >= _BATCH or self._foreign:
             self._pending = 0
-            self._driver.pump()
+            self._pump()
         elif not self._scheduled:
             self._scheduled = True
             reactor.call_soon(self._on_flush)
@@ -147,22 +147,28 @@ class Front:
     def _on_flush(self) -> None:
         self._scheduled = False
         self._pending = 0
-        self._driver.pump()
+        self._pump()
 
     def received(self) -> None:
         """A message was taken past the lane: tell whoever was stopped by it. Lock held."""
-        links, context = self._core.links, self._core.context
-        if links.to_resume or context.readable or context.writable or context.changed:
-            self._driver.pump()
-        elif self._waiting:
-            self.activity()
+        core = self._core
+        context = core.context
+        if (
+            core.links.to_resume
+            or context.writable
+            or context.readable
+            or context.changed
+            or self._waiting
+            or core.receive_lane is not self.receive_lane[1]
+        ):
+            self._pump()
 
     def drained(self, pipe: Pipe) -> None:
         """A message was taken from the lane, which is marked full. Without the lock."""
         if len(pipe.messages) <= pipe.resume_at:
             with self._lock:
                 pipe.drained()
-                self._driver.pump()
+                self._pump()
 
     # Waiting
 
@@ -192,7 +198,12 @@ class Front:
                 if not mask & POLLER:
                     ready &= ~mask
 
+    def end(self) -> None:
+        """The socket has been closed: no lane, and nothing to wait for. Lock held."""
+        self.send_lane, self.receive_lane = None, NO_LANE
+        self.wake_all()
+
     def wake_all(self) -> None:
-        """The socket has come to its end."""
+        """Let everybody see for themselves that the socket has come to its end."""
         for waiter in self._waiting:
             waiter.wake()

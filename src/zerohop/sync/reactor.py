@@ -41,8 +41,11 @@ from zerohop.sync.seat import FOREVER, LONGEST_NAP, Helper, Waiter, take_back
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from zerohop.io.context import ContextIO
+
 _log = logging.getLogger("zerohop")
 _reactors: weakref.WeakSet[Reactor] = weakref.WeakSet()
+_by_context: weakref.WeakKeyDictionary[ContextIO, Reactor] = weakref.WeakKeyDictionary()
 
 
 class Handle:
@@ -374,11 +377,18 @@ class Reactor:
 
         Closing the copied descriptors changes nothing there; removing one from the set would.
         """
-        self.lock._at_fork_reinit()  # a thread that is not here may hold it
         self._driver = self._inside = 0
         self._asleep = False
         self._parked.clear()
         self._close()
+
+
+def reactor_of(context: ContextIO) -> Reactor:
+    """Return the reactor of the blocking sockets of a Context; made when first asked for."""
+    reactor = _by_context.get(context)
+    if reactor is None or reactor.closed:
+        reactor = _by_context[context] = Reactor(context.lock)
+    return reactor
 
 
 def _after_fork_in_child() -> None:

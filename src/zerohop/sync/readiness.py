@@ -140,6 +140,9 @@ class Doorbell:
         except BlockingIOError:  # another thread was quicker
             return
 
+    def __del__(self) -> None:
+        self.close()
+
     def close(self) -> None:
         """Close the descriptor."""
         if self._ends is not None:

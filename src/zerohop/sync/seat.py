@@ -126,7 +126,8 @@ class Helper:
             thread = self._thread
             if thread is not None:
                 self.call()
-        if thread is not None and thread is not threading.current_thread():
+        # While the interpreter shuts down a daemon thread never runs again, and would never end.
+        if thread not in (None, threading.current_thread()) and not sys.is_finalizing():
             thread.join()
 
     def _start(self) -> None:

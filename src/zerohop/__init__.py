@@ -1,0 +1,63 @@
+"""ZeroMQ in pure Python: ``import zerohop as zmq``.
+
+The blocking API, with pyzmq's names. The same sockets on an event loop are in ``zerohop.asyncio``.
+
+    context = zmq.Context.instance()
+    socket = context.socket(zmq.REQ)
+    socket.connect("tcp://127.0.0.1:5555")
+    socket.send(b"hello")
+    reply = socket.recv()
+"""
+
+from zerohop import constants
+from zerohop._version import __version__
+from zerohop.api.frame import COPY_THRESHOLD, Frame, Message
+from zerohop.api.tracker import MessageTracker
+from zerohop.constants import *  # noqa: F403 - their __all__ is tested against pyzmq's, name by name
+from zerohop.errors import (
+    Again,
+    ContextTerminated,
+    DraftFDWarning,
+    EndpointError,
+    HandshakeError,
+    InterruptedSystemCall,
+    NotDone,
+    ProtocolError,
+    UsageError,
+    ZMQBaseError,
+    ZMQBindError,
+    ZMQError,
+    ZMQVersionError,
+    strerror,
+)
+from zerohop.sync.context import Context
+from zerohop.sync.poller import Poller, select, zmq_poll
+from zerohop.sync.socket import Socket
+
+__all__ = [
+    *constants.__all__,
+    "COPY_THRESHOLD",
+    "Again",
+    "Context",
+    "ContextTerminated",
+    "DraftFDWarning",
+    "EndpointError",
+    "Frame",
+    "HandshakeError",
+    "InterruptedSystemCall",
+    "Message",
+    "MessageTracker",
+    "NotDone",
+    "Poller",
+    "ProtocolError",
+    "Socket",
+    "UsageError",
+    "ZMQBaseError",
+    "ZMQBindError",
+    "ZMQError",
+    "ZMQVersionError",
+    "__version__",
+    "select",
+    "strerror",
+    "zmq_poll",
+]

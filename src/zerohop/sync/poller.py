@@ -1,0 +1,313 @@
+"""Waiting for several sockets and descriptors at once: Poller, ``select``, ``zmq_poll``.
+
+Level-triggered, as everything here: what is ready and not used is ready at the next call again.
+
+The sockets of one Context wake the wait under that Context's lock. Sockets of other Contexts send
+word through the first one's reactor, since the call can sleep in one seat only. Descriptors are put
+into an epoll of their own, whose descriptor the reactor watches: another thread, or the reactor
+itself, may watch the same numbers for something else.
+"""
+
+from __future__ import annotations
+
+import select as system
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from zerohop.constants import PollEvent
+from zerohop.sync.front import POLLER
+from zerohop.sync.seat import FOREVER, Waiter
+from zerohop.sync.socket import Socket
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from zerohop.sync.reactor import Reactor
+
+_IN, _OUT, _ERR, _PRI = map(
+    int, (PollEvent.POLLIN, PollEvent.POLLOUT, PollEvent.POLLERR, PollEvent.POLLPRI)
+)
+
+
+class Poller:
+    """A list of what to wait for, and :meth:`poll`.
+
+    Attributes:
+        sockets: ``(socket or descriptor, flags)`` in the order of registration.
+    """
+
+    def __init__(self) -> None:
+        self.sockets: list[tuple[Any, int]] = []
+        self._places: dict[Any, int] = {}
+
+    def __contains__(self, socket: object) -> bool:
+        return socket in self._places
+
+    def register(self, socket: Any, flags: int = PollEvent.POLLIN | PollEvent.POLLOUT) -> None:
+        """Wait for ``flags`` of this, too.
+
+        Args:
+            socket: a Socket, a file descriptor, or an object with ``fileno()``.
+            flags: ``POLLIN``, ``POLLOUT``, for descriptors also ``POLLERR``, ``POLLPRI``; 0 means
+                :meth:`unregister`.
+        """
+        if not flags:
+            if socket in self._places:
+                self.unregister(socket)
+        elif socket in self._places:
+            self.sockets[self._places[socket]] = socket, int(flags)
+        else:
+            self._places[socket] = len(self.sockets)
+            self.sockets.append((socket, int(flags)))
+
+    def modify(self, socket: Any, flags: int = PollEvent.POLLIN | PollEvent.POLLOUT) -> None:
+        """As :meth:`register`."""
+        self.register(socket, flags)
+
+    def unregister(self, socket: Any) -> None:
+        """Wait for this no more.
+
+        Raises:
+            KeyError: it was not registered.
+        """
+        place = self._places.pop(socket)
+        del self.sockets[place]
+        for other, flags in enumerate(self.sockets[place:], start=place):
+            self._places[flags[0]] = other
+
+    def poll(self, timeout: float | None = None) -> list[tuple[Any, int]]:
+        """Wait until something is ready.
+
+        Args:
+            timeout: milliseconds; None or negative: without limit; 0: only look.
+
+        Returns:
+            What is ready and for what; empty when the time is over, or nothing is registered.
+
+        Raises:
+            ZMQError: ENOTSOCK, one of the sockets is closed; ETERM.
+            TypeError: one of them is nothing that can be waited for.
+        """
+        return zmq_poll(self.sockets, -1 if timeout is None else timeout)
+
+
+def select(
+    rlist: Iterable[Any],
+    wlist: Iterable[Any],
+    xlist: Iterable[Any],
+    timeout: float | None = None,
+) -> tuple[list[Any], list[Any], list[Any]]:
+    """Wait for sockets and descriptors as ``select.select`` does.
+
+    Args:
+        rlist: to be read from.
+        wlist: to be written to.
+        xlist: descriptors that may fail.
+        timeout: **seconds**; None or negative: without limit.
+
+    Returns:
+        Those of each list that are ready.
+    """
+    lists = [(list(rlist), _IN), (list(wlist), _OUT), (list(xlist), _ERR)]
+    wanted: dict[Any, int] = {}
+    for items, flag in lists:
+        for item in items:
+            wanted[item] = wanted.get(item, 0) | flag
+    limit = -1 if timeout is None or timeout < 0 else timeout * 1000
+    ready = dict(zmq_poll(list(wanted.items()), limit))
+    readable, writable, failed = (
+        [item for item in items if ready.get(item, 0) & flag] for items, flag in lists
+    )
+    return readable, writable, failed
+
+
+def zmq_poll(sockets: Sequence[tuple[Any, int]], timeout: float = -1) -> list[tuple[Any, int]]:
+    """Wait until one of ``(socket or descriptor, flags)`` is ready; see :meth:`Poller.poll`.
+
+    Args:
+        sockets: what to wait for.
+        timeout: milliseconds; negative: without limit.
+    """
+    if not sockets:
+        return []
+    ours: list[tuple[Socket, int]] = []
+    others = _Descriptors()
+    for item, flags in sockets:
+        if isinstance(item, Socket):
+            ours.append((item, flags))
+        else:
+            others.add(item, flags)
+    if not ours:
+        return others.wait(timeout)
+    poll = _Poll(ours, others)
+    return poll.ready() or poll.wait(timeout)
+
+
+class _Descriptors:
+    """Those of a poll's items that are the system's, not ours."""
+
+    def __init__(self) -> None:
+        self._items: list[tuple[Any, int]] = []
+        self._flags: dict[int, int] = {}
+        self._epoll: Any = None
+
+    def add(self, item: Any, flags: int) -> None:
+        if isinstance(item, int):
+            fd = item
+        elif hasattr(item, "fileno"):
+            fd = int(item.fileno())
+        else:
+            raise TypeError(
+                f"Socket must be a 0MQ socket, an integer fd or have a fileno() method: {item!r}"
+            )
+        self._items.append((item, fd))
+        self._flags[fd] = self._flags.get(fd, 0) | flags
+
+    def wait(self, timeout: float) -> list[tuple[Any, int]]:
+        """What is ready after at most ``timeout`` milliseconds, negative: whenever it is."""
+        if not self._items:
+            return []
+        ready = _system_poll(self._flags, timeout)
+        return [(item, ready[fd]) for item, fd in self._items if fd in ready]
+
+    def watch(self, reactor: Reactor, waiter: Waiter) -> None:
+        """Wake ``waiter`` when any of them is ready. Lock held."""
+        if not self._items:
+            return
+        if hasattr(system, "epoll"):
+            self._epoll = system.epoll()
+            for fd, flags in self._flags.items():
+                self._epoll.register(fd, _system_flags(flags))
+            reactor.add_reader(self._epoll.fileno(), waiter.wake)
+            return
+        for fd, flags in self._flags.items():
+            if flags & ~_OUT:
+                reactor.add_reader(fd, waiter.wake)
+            if flags & _OUT:
+                reactor.add_writer(fd, waiter.wake)
+
+    def unwatch(self, reactor: Reactor) -> None:
+        """Undo :meth:`watch`. Lock held."""
+        if self._epoll is not None:
+            reactor.remove_reader(self._epoll.fileno())
+            self._epoll.close()
+            self._epoll = None
+            return
+        for fd in self._flags:
+            reactor.remove_reader(fd)
+            reactor.remove_writer(fd)
+
+
+class _Poll:
+    """One wait for sockets, of one Context or several, and descriptors."""
+
+    def __init__(self, sockets: list[tuple[Socket, int]], descriptors: _Descriptors) -> None:
+        self._sockets = sockets
+        self._descriptors = descriptors
+        self._reactor = sockets[0][0]._reactor
+        self._waiter = Waiter(self._reactor)
+        self._relay = _Relay(self._reactor, self._waiter)
+
+    def ready(self) -> list[tuple[Any, int]]:
+        """What is ready now."""
+        found: list[tuple[Any, int]] = []
+        for socket, flags in self._sockets:
+            with socket._driver.lock:
+                events = int(socket._core.events()) & flags
+            if events:
+                found.append((socket, events))
+        return found + self._descriptors.wait(0)
+
+    def wait(self, timeout: float) -> list[tuple[Any, int]]:
+        """What is ready after at most ``timeout`` milliseconds, negative: whenever it is."""
+        if timeout == 0:
+            for reactor in {socket._reactor for socket, _ in self._sockets}:
+                with reactor.lock:
+                    reactor.poll()
+            return self.ready()
+        deadline = FOREVER if timeout < 0 else monotonic() + timeout / 1000
+        lock, waiter = self._reactor.lock, self._waiter
+        try:
+            self._watch()
+            while True:
+                with lock:
+                    waiter.done = False
+                found = self.ready()
+                if found:
+                    return found
+                with lock:
+                    if not self._reactor.wait(waiter, deadline):
+                        return []
+        finally:
+            self._unwatch()
+
+    def _watch(self) -> None:
+        for socket, flags in self._sockets:
+            with socket._driver.lock:
+                ours = socket._reactor is self._reactor
+                socket._front.wait_for(self._waiter if ours else self._relay, flags | POLLER)
+        with self._reactor.lock:
+            self._descriptors.watch(self._reactor, self._waiter)
+
+    def _unwatch(self) -> None:
+        for socket, _ in self._sockets:
+            with socket._driver.lock:
+                ours = socket._reactor is self._reactor
+                socket._front.wait_no_more(self._waiter if ours else self._relay)
+        with self._reactor.lock:
+            self._descriptors.unwatch(self._reactor)
+
+
+class _Relay(Waiter):
+    """Wakes a waiter of another Context, whose lock the one who wakes does not hold."""
+
+    __slots__ = ("_target",)
+
+    def __init__(self, reactor: Reactor, target: Waiter) -> None:
+        super().__init__(reactor)
+        self._target = target
+
+    def wake(self) -> None:
+        self._reactor.call_soon_threadsafe(self._target.wake)
+
+
+def _system_flags(flags: int) -> int:
+    return (
+        (system.POLLIN if flags & _IN else 0)
+        | (system.POLLOUT if flags & _OUT else 0)
+        | (system.POLLPRI if flags & _PRI else 0)
+    )
+
+
+def _system_poll(wanted: dict[int, int], timeout: float) -> dict[int, int]:
+    """Wait for descriptors alone; what each of them is ready for, in our flags."""
+    if not hasattr(system, "poll"):  # Windows
+        return _system_select(wanted, timeout)
+    poll = system.poll()
+    for fd, flags in wanted.items():
+        poll.register(fd, _system_flags(flags))
+    ready = {}
+    for fd, events in poll.poll(None if timeout < 0 else timeout):
+        found = (
+            (_IN if events & system.POLLIN else 0)
+            | (_OUT if events & system.POLLOUT else 0)
+            | (_PRI if events & system.POLLPRI else 0)
+        )
+        if events & ~(system.POLLIN | system.POLLOUT | system.POLLPRI):
+            found |= _ERR  # broken, hung up, or closed: as libzmq, whether asked for or not
+        ready[fd] = found
+    return ready
+
+
+def _system_select(wanted: dict[int, int], timeout: float) -> dict[int, int]:
+    readable, writable, failed = system.select(
+        [fd for fd, flags in wanted.items() if flags & _IN],
+        [fd for fd, flags in wanted.items() if flags & _OUT],
+        [fd for fd, flags in wanted.items() if flags & (_ERR | _PRI)],
+        None if timeout < 0 else timeout / 1000,
+    )
+    ready: dict[int, int] = {}
+    for fds, flag in ((readable, _IN), (writable, _OUT), (failed, _ERR)):
+        for fd in fds:
+            ready[fd] = ready.get(fd, 0) | flag
+    return ready
