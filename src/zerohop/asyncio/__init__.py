@@ -5,7 +5,6 @@ return awaitables that behave like futures; cancelling one never loses a message
 """
 
 from zerohop.asyncio.context import Context
-
 from zerohop.asyncio.poller import Poller
 from zerohop.asyncio.socket import Socket
 

@@ -205,6 +205,13 @@ class Front:
         ):
             self._driver.pump()
 
+    def drained(self, lane: Pipe) -> None:
+        """A message was taken from the lane, which is marked full: half empty, it goes on."""
+        if len(lane.messages) <= lane.resume_at:
+            with self._lock:
+                lane.drained()
+                self._driver.pump()
+
     def give_back(self, value: Any, *, part: bool) -> None:
         """Put what was taken and never got back to the head of the queue (see ``futures``)."""
         with self._lock:
@@ -369,6 +376,17 @@ class Front:
             self.credit = CREDIT
             self._driver.attach(loop, thread=threading.get_ident())
 
+    def lives_here(self) -> bool:
+        """Whether this thread runs the loop that the socket is bound to."""
+        try:
+            return self._loop is not None and asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            return False
+
+    def released(self) -> asyncio.Future[None]:
+        """A future that is done when the closed socket has nothing left to send."""
+        return released(self._driver)
+
     def end(self) -> None:
         """The socket has been closed, lock held: whoever waits is cancelled, as pyzmq does."""
         waiting_list: list[Waiting] = [
@@ -398,4 +416,20 @@ def _done(loop: asyncio.AbstractEventLoop, value: Any) -> Awaitable[Any]:
 def _failed(loop: asyncio.AbstractEventLoop, error: BaseException) -> Awaitable[Any]:
     future = loop.create_future()
     future.set_exception(error)
+    return future
+
+
+def released(driver: SocketDriver) -> asyncio.Future[None]:
+    """A future that is done when the driver has nothing left, whoever drives it by then."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[None] = loop.create_future()
+
+    def done() -> None:
+        if not future.done():
+            future.set_result(None)
+
+    if driver.released:
+        done()
+    else:
+        driver.on_released.append(lambda: loop.call_soon_threadsafe(done))
     return future

@@ -10,7 +10,7 @@ What waits, and when the loop gets its turn, is in :mod:`zerohop.asyncio.front`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from zerohop.api.parts import check_parts, make_message, make_part, refuse_draft_arguments
 from zerohop.api.receive import as_frame, as_frames, as_message, as_octets, as_octets_list
@@ -42,6 +42,25 @@ class Socket(SocketBase):
     def _on_close(self) -> None:
         """Called by SocketBase when the socket has been closed, lock held."""
         self._front.end()
+
+    def _lives_here(self) -> bool:
+        """Whether the loop that runs in this thread is the one that this socket is bound to."""
+        return self._front.lives_here()
+
+    async def aclose(self, linger: int | None = None) -> None:
+        """Close, and wait until what was sent is out (as LINGER allows) and all is given back."""
+        self.close(linger)
+        driver = self._driver
+        if not driver.released:
+            await self._front.released()
+
+    async def __aenter__(self) -> Self:
+        """Use as ``async with context.socket(...) as socket``."""
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        """Close; what was sent goes out while the loop runs on."""
+        self.close()
 
     # Sending
 
@@ -170,7 +189,7 @@ class Socket(SocketBase):
         front = self._front
         lane = front.receive_lane
         credit = front.credit
-        if lane is not None and credit and copy and not flags and not lane.full:
+        if lane is not None and credit and copy and not flags:
             try:
                 message = lane.messages.popleft()
             except IndexError:
@@ -178,6 +197,8 @@ class Socket(SocketBase):
             else:
                 if type(message) is bytes:
                     front.credit = credit - 1
+                    if lane.full:
+                        front.drained(lane)
                     return Received((message, front))
                 lane.messages.appendleft(message)
         del track
@@ -207,7 +228,7 @@ class Socket(SocketBase):
         """What recv_string and the like stand on: ``convert`` runs when the value is taken."""
         return self._front.receive(flags, timeout, convert, part=part)
 
-    def __aiter__(self) -> Socket:
+    def __aiter__(self) -> Self:
         """``async for message in socket``: bytes for one part, a list for more; without end."""
         return self
 
@@ -215,13 +236,15 @@ class Socket(SocketBase):
         front = self._front
         lane = front.receive_lane
         credit = front.credit
-        if lane is not None and credit and not lane.full:
+        if lane is not None and credit:
             try:
                 message = lane.messages.popleft()
             except IndexError:
                 pass
             else:
                 front.credit = credit - 1
+                if lane.full:
+                    front.drained(lane)
                 if type(message) is bytes:
                     return message
                 return as_message(message)

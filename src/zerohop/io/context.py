@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
-import weakref
 from typing import TYPE_CHECKING
 
 from zerohop.core.context import ContextCore
 
 if TYPE_CHECKING:
     from zerohop.io.driver import SocketDriver
-
-_contexts: weakref.WeakSet[ContextIO] = weakref.WeakSet()
 
 
 class ContextIO:
@@ -24,16 +20,13 @@ class ContextIO:
     Attributes:
         core: the pure part.
         drivers: of every socket that is not yet released, lingering ones too.
-        forked: this is a child process's copy: its sockets are closed, and nothing of it works.
     """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.core = ContextCore()
         self.drivers: set[SocketDriver] = set()
-        self.forked = False
         self._handing_over = False
-        _contexts.add(self)
 
     def hand_over(self, caller: SocketDriver) -> None:
         """Bring the notes about shared pipes to their sockets and wake those; lock held.
@@ -56,41 +49,3 @@ class ContextIO:
                         driver.woken()
         finally:
             self._handing_over = False
-
-    def abandon(self) -> None:
-        """In a forked child: every socket is closed here and untouched in the parent."""
-        self.forked = True
-        for driver in list(self.drivers):
-            driver.abandon()
-        self.drivers.clear()
-        self.core.sockets.clear()
-
-
-_held: list[ContextIO] = []
-
-
-def _before_fork() -> None:
-    """Nobody is in the middle of anything when the memory is copied."""
-    _held[:] = list(_contexts)
-    for context in _held:
-        context.lock.acquire()
-
-
-def _after_fork() -> None:
-    for context in _held:
-        context.lock.release()
-    _held.clear()
-
-
-def _after_fork_in_child() -> None:
-    for context in _held:
-        context.abandon()
-    _after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=_after_fork,
-        after_in_child=_after_fork_in_child,
-    )
