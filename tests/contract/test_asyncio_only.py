@@ -1,6 +1,7 @@
 """What only asyncio sockets promise: awaitables like pyzmq's futures, and no message ever lost."""
 
 import asyncio
+import itertools
 import random
 import time
 
@@ -133,8 +134,8 @@ async def test_many_tasks_share_one_socket(net, zmq):
     receiving = [asyncio.create_task(take(pull, 20)) for _ in range(10)]
     for n in range(200):
         await push.send(b"%d" % n)
-    got = sum(await asyncio.gather(*receiving), [])
-    assert sorted(got) == list(range(200))
+    got = await asyncio.gather(*receiving)
+    assert sorted(itertools.chain(*got)) == list(range(200))
 
 
 async def take(pull, count):

@@ -165,9 +165,13 @@ async def test_a_closed_socket_says_so_and_may_be_closed_again(net, zmq):
 async def test_a_forgotten_socket_warns_and_is_closed(net, zmq):
     context = net.new_context()
     context.linger = 0
-    with pytest.warns(ResourceWarning, match="[Uu]nclosed"):
+
+    def forget_a_socket():
         context.socket(zmq.PUSH)
         gc.collect()
+
+    with pytest.warns(ResourceWarning, match="[Uu]nclosed"):
+        forget_a_socket()
     context.term()  # does not wait: nobody holds it up
     assert context.closed
 

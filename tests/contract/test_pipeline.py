@@ -1,5 +1,7 @@
 """PUSH and PULL: round robin out, fair queue in (RFC 30; libzmq's test_spec_pushpull)."""
 
+import itertools
+
 import pytest
 
 from tests.kit.net import free_port
@@ -21,7 +23,7 @@ async def test_a_bound_push_shares_between_those_who_connect(net, zmq):
     for n in range(9):
         await push.send(b"%d" % n)
     got = [[int(await pull.recv()) for _ in range(3)] for pull in pulls]
-    assert sorted(sum(got, [])) == list(range(9))
+    assert sorted(itertools.chain(*got)) == list(range(9))
     assert all(numbers[1] - numbers[0] == numbers[2] - numbers[1] == 3 for numbers in got)
 
 
@@ -83,7 +85,7 @@ async def test_messages_of_several_parts_are_never_interleaved(net, zmq):
     for n in range(20):
         for who, push in enumerate(pushes):
             await push.send_multipart([b"%d" % who, b"%d" % n, b"x" * 300, b""])
-    expected = {who: 0 for who in range(3)}
+    expected = {0: 0, 1: 0, 2: 0}
     for _ in range(60):
         who, n, body, end = await pull.recv_multipart()
         assert (int(n), body, end) == (expected[int(who)], b"x" * 300, b"")
@@ -95,9 +97,7 @@ async def test_rcvmore_tells_whether_the_message_goes_on(net, zmq):
     pull, push = net.socket(zmq.PULL), net.socket(zmq.PUSH)
     await net.link(pull, push)
     await push.send_multipart([b"a", b"b", b"c"])
-    seen = []
-    for _ in range(3):
-        seen.append((await pull.recv(), bool(pull.rcvmore)))
+    seen = [(await pull.recv(), bool(pull.rcvmore)) for _ in range(3)]
     assert seen == [(b"a", True), (b"b", True), (b"c", False)]
 
 

@@ -137,8 +137,9 @@ async def test_messages_outlive_the_socket_while_it_lingers(net, zmq):
 @pytest.mark.over("tcp", "ipc")  # over inproc a message is with the receiver once it is sent
 @pytest.mark.parametrize("linger", ["option", "argument"])
 async def test_without_linger_messages_end_with_the_socket(net, zmq, linger):
-    push, pull, other = net.socket(zmq.PUSH), net.socket(zmq.PULL), net.socket(zmq.PUSH)
-    endpoint = net.endpoint()
+    context = net.new_context()
+    push = net.socket(zmq.PUSH, context=context)
+    pull, other, endpoint = net.socket(zmq.PULL), net.socket(zmq.PUSH), net.endpoint()
     push.connect(endpoint)
     await push.send(b"in vain")
     if linger == "option":
@@ -146,6 +147,7 @@ async def test_without_linger_messages_end_with_the_socket(net, zmq, linger):
         push.close()
     else:
         push.close(linger=0)
+    context.term()
     pull.bind(endpoint)
     await net.join(endpoint, pull, other)
     await other.send(b"the first to arrive")

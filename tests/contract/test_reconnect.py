@@ -7,26 +7,12 @@ from tests.kit.traffic import introduce, receive_numbers
 pytestmark = pytest.mark.over("tcp", "ipc")  # inproc has no connection to lose
 
 
-async def rebind(net, zmq, socket, endpoint):
-    """Bind where a socket has just been closed: libzmq may still hold the endpoint."""
-
-    def bound():
-        try:
-            socket.bind(endpoint)
-        except zmq.ZMQError as error:
-            assert error.errno == zmq.EADDRINUSE
-            return False
-        return True
-
-    await net.eventually(bound)
-
-
 async def test_a_connection_comes_back_when_the_bound_peer_does(net, zmq):
     push, endpoint = net.socket(zmq.PUSH, reconnect_ivl=10), net.endpoint()
     push.connect(endpoint)
     for n in range(3):
         pull = net.socket(zmq.PULL)
-        await rebind(net, zmq, pull, endpoint)
+        await net.rebind(pull, endpoint)
         with net.watch(push, zmq.EVENT_DISCONNECTED) as events:
             await push.send(b"%d" % n)
             assert await pull.recv() == b"%d" % n
@@ -43,7 +29,7 @@ async def test_messages_sent_while_the_bound_peer_is_away_are_kept_for_it(net, z
     for n in range(100):
         await push.send(b"%d" % n)
     back = net.socket(zmq.PULL)
-    await rebind(net, zmq, back, endpoint)
+    await net.rebind(back, endpoint)
     assert await receive_numbers(back, 100) == list(range(100))
 
 
@@ -75,7 +61,7 @@ async def test_a_dealer_is_known_again_after_the_router_restarted(net, zmq):
     dealer.connect(endpoint)
     for n in range(3):
         router = net.socket(zmq.ROUTER)
-        await rebind(net, zmq, router, endpoint)
+        await net.rebind(router, endpoint)
         with net.watch(dealer, zmq.EVENT_DISCONNECTED) as events:
             await dealer.send(b"%d" % n)
             assert await router.recv_multipart() == [b"name", b"%d" % n]
@@ -91,7 +77,7 @@ async def test_subscriptions_are_made_again_when_the_publisher_comes_back(net, z
     sub.subscribe(b"a")
     for _ in range(3):
         pub = net.socket(zmq.PUB)
-        await rebind(net, zmq, pub, endpoint)
+        await net.rebind(pub, endpoint)
         with net.watch(sub, zmq.EVENT_DISCONNECTED) as events:
             await introduce(net, pub, sub, topic=b"a")
             await pub.send(b"b in vain")
@@ -113,7 +99,7 @@ async def test_what_was_unsubscribed_meanwhile_is_not_subscribed_again(net, zmq)
     sub.unsubscribe(b"a")
     sub.subscribe(b"c")
     back = net.socket(zmq.XPUB)
-    await rebind(net, zmq, back, endpoint)
+    await net.rebind(back, endpoint)
     await net.eventually(lambda: sub.events == 0 and back.events & zmq.POLLIN)
     assert {await back.recv(), await back.recv()} == {b"\x01b", b"\x01c"}
 
@@ -123,7 +109,7 @@ async def test_a_req_goes_on_with_its_peer_after_the_peer_restarted(net, zmq):
     req.connect(endpoint)
     for n in range(3):
         rep = net.socket(zmq.REP)
-        await rebind(net, zmq, rep, endpoint)
+        await net.rebind(rep, endpoint)
         with net.watch(req, zmq.EVENT_DISCONNECTED) as events:
             await req.send(b"%d" % n)
             assert await rep.recv() == b"%d" % n
@@ -153,7 +139,7 @@ async def test_a_negative_interval_means_no_reconnection(net, zmq):
         pull.close(linger=0)
         assert await events.next() == zmq.EVENT_DISCONNECTED
     back = net.socket(zmq.PULL)
-    await rebind(net, zmq, back, endpoint)
+    await net.rebind(back, endpoint)
     other = net.socket(zmq.PUSH)
     with net.watch(back, zmq.EVENT_ACCEPTED) as accepted:
         await net.tick(0.3)  # three times the default interval: nothing may come of it

@@ -1,4 +1,4 @@
-"""REQ_RELAXED and REQ_CORRELATE: a REQ that may ask again (libzmq's test_req_relaxed, _correlate)."""
+"""REQ_RELAXED and REQ_CORRELATE: a REQ that may ask again (libzmq's test_req_relaxed)."""
 
 import pytest
 

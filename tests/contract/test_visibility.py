@@ -102,7 +102,11 @@ async def test_the_last_error_of_an_endpoint_says_why_there_is_no_peer(net, zmq)
 
 @pytest.mark.over("tcp", "ipc")
 async def test_a_wrong_socket_type_is_said_at_both_ends_and_tried_again(net, zmq, caplog):
-    push, sub, endpoint = net.socket(zmq.PUSH, reconnect_ivl=10), net.socket(zmq.SUB), net.endpoint()
+    push, sub, endpoint = (
+        net.socket(zmq.PUSH, reconnect_ivl=10),
+        net.socket(zmq.SUB),
+        net.endpoint(),
+    )
     sub.bind(endpoint)
     with net.watch(push, zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL) as failures:
         push.connect(endpoint)
@@ -121,9 +125,7 @@ async def test_a_wrong_socket_type_is_said_at_both_ends_and_tried_again(net, zmq
 @pytest.mark.over("tcp", "ipc")
 async def test_a_second_peer_of_the_same_name_is_adopted_when_the_first_leaves(net, zmq):
     router = net.socket(zmq.ROUTER, router_mandatory=1)
-    first, second = (
-        net.socket(zmq.DEALER, routing_id=b"name", reconnect_ivl=10) for _ in range(2)
-    )
+    first, second = (net.socket(zmq.DEALER, routing_id=b"name", reconnect_ivl=10) for _ in range(2))
     endpoint = await net.link(router, first)
     second.connect(endpoint)
     await second.send(b"from the second")
@@ -150,7 +152,11 @@ async def test_a_live_endpoint_of_another_socket_is_not_taken_over(net, zmq):
 
 
 async def test_one_can_wait_until_a_socket_is_connected(net, zmq):
-    push, pull, endpoint = net.socket(zmq.PUSH, reconnect_ivl=10), net.socket(zmq.PULL), net.endpoint()
+    push, pull, endpoint = (
+        net.socket(zmq.PUSH, reconnect_ivl=10),
+        net.socket(zmq.PULL),
+        net.endpoint(),
+    )
     push.connect(endpoint)
     with pytest.raises(zmq.Again):
         await push.wait_connected(timeout=0.02)
@@ -162,7 +168,11 @@ async def test_one_can_wait_until_a_socket_is_connected(net, zmq):
 
 
 async def test_a_publisher_can_wait_for_its_subscribers(net, zmq):
-    pub, subs, endpoint = net.socket(zmq.PUB), [net.socket(zmq.SUB) for _ in range(3)], net.endpoint()
+    pub, subs, endpoint = (
+        net.socket(zmq.PUB),
+        [net.socket(zmq.SUB) for _ in range(3)],
+        net.endpoint(),
+    )
     pub.bind(endpoint)
     for sub in subs:
         sub.subscribe(b"a")

@@ -18,13 +18,9 @@ DRIVERS = ("asyncio", *(["uvloop"] if find_spec("uvloop") else []), "blocking")
 BODY_SECONDS = 18.0  # under the 20 s of pytest-timeout, so that a hang ends where it waits
 
 # The calls that an asyncio socket answers with an awaitable.
-AWAITED = frozenset(
-    """
-    send recv send_multipart recv_multipart recv_into poll
-    send_string recv_string send_json recv_json send_pyobj recv_pyobj
-    send_serialized recv_serialized wait_connected wait_for_subscribers
-    """.split()
-)
+FORMS = ("multipart", "string", "json", "pyobj", "serialized")
+AWAITED = {"send", "recv", "recv_into", "poll", "wait_connected", "wait_for_subscribers"}
+AWAITED |= {f"{verb}_{form}" for verb in ("send", "recv") for form in FORMS}
 
 
 class BlockingProxy:

@@ -2,7 +2,6 @@
 
 import importlib
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 MODULE_NAMES = {"zerohop": "zerohop", "zmq": "zmq"}
@@ -24,8 +23,11 @@ class Library:
 def load(name: str) -> Library:
     """Import the library called ``name``: "zerohop", or "zmq" for pyzmq over libzmq."""
     module_name = MODULE_NAMES[name]
-    blocking: ModuleType = importlib.import_module(module_name)
-    return Library(name, blocking, importlib.import_module(f"{module_name}.asyncio"))
+    return Library(
+        name,
+        importlib.import_module(module_name),
+        importlib.import_module(f"{module_name}.asyncio"),
+    )
 
 
 def start_collector_of_pyzmq() -> None:

@@ -7,7 +7,7 @@ import socket
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from tests.kit.drivers import BlockingPoller, BlockingProxy, Driver, unwrap
 from tests.kit.library import Library
@@ -110,6 +110,20 @@ class Net:
             case _:
                 return f"inproc://{next(_names)}"
 
+    async def rebind(self, socket: Any, endpoint: str) -> None:
+        """Bind where another socket has just been: libzmq may still hold the endpoint."""
+
+        def bound() -> bool:
+            try:
+                socket.bind(endpoint)
+            except self.zmq.ZMQError as error:
+                if error.errno != self.zmq.EADDRINUSE:
+                    raise
+                return False
+            return True
+
+        await self.eventually(bound)
+
     async def link(self, binder: Any, *connectors: Any, endpoint: str | None = None) -> str:
         """Bind one socket, connect the others in turn, wait until all are peers; say where."""
         endpoint = endpoint or self.endpoint()
@@ -140,9 +154,7 @@ class Net:
         """
         return self.driver.start(call)
 
-    async def eventually(
-        self, condition: Callable[[], T | Awaitable[T]], within: float = 8.0
-    ) -> T:
+    async def eventually(self, condition: Callable[[], T | Awaitable[T]], within: float = 8.0) -> T:
         """Wait until ``condition()`` is true, at most ``within`` seconds; return what it gave."""
         return await eventually(self.driver, condition, within)
 
@@ -168,7 +180,7 @@ class Watch:
         self._events = events
         self._monitor: Any = None
 
-    def __enter__(self) -> "Watch":
+    def __enter__(self) -> Self:
         address = f"inproc://watch-{next(_names)}"  # libzmq gives up the last one's name late
         self._monitor = self._net.adopt(self._watched.get_monitor_socket(self._events, address))
         self._monitor.rcvtimeo = PATIENCE_MS
