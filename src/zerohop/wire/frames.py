@@ -66,16 +66,16 @@ def encode(messages: Iterable[Message]) -> list[Buffer]:
     for message in batch:
         if isinstance(message, list):
             for part in message[:-1]:
-                if type(part) is bytes and len(part) < _SHORT:
-                    append(_MORE_HEADERS[len(part)])
+                if type(part) is bytes and (size := len(part)) < _SHORT:
+                    append(_MORE_HEADERS[size])
                     append(part)
                 else:
                     _encode_part(MORE, part, pieces, buffers)
             last = message[-1]
         else:
             last = message
-        if type(last) is bytes and len(last) < _SHORT:
-            append(_HEADERS[len(last)])
+        if type(last) is bytes and (size := len(last)) < _SHORT:
+            append(_HEADERS[size])
             append(last)
         else:
             _encode_part(0, last, pieces, buffers)

@@ -1,0 +1,323 @@
+"""RFC 37, "Framing", the receiving side: one sentence of the RFC, one test; then its breaches."""
+
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.wire.kit import calls_during, cuts, octet_by_octet, octets, pieces, traffic
+from zerohop.errors import ProtocolError
+from zerohop.wire import decoder as decoder_module
+from zerohop.wire.decoder import SMALL_COMMAND, FrameDecoder
+from zerohop.wire.frames import Command, encode
+
+FRAMING = pytest.mark.rfc(37, "Framing")
+COMMANDS = pytest.mark.rfc(37, "Commands")
+MESSAGES = pytest.mark.rfc(37, "Messages")
+
+
+def wire(*messages) -> bytes:
+    return b"".join(encode(messages))
+
+
+def decode(*chunks: bytes, limit: int | None = None) -> list:
+    decoder = FrameDecoder(limit)
+    return [item for chunk in chunks for item in decoder.receive_data(chunk)]
+
+
+def outcome(chunks: list[bytes], limit: int | None) -> tuple[list, str | None]:
+    """All that came out, and what was raised in the end."""
+    decoder = FrameDecoder(limit)
+    items = []
+    try:
+        for chunk in chunks:
+            items += decoder.receive_data(chunk)
+    except ProtocolError as error:
+        return items + decoder.completed, str(error)
+    return items, None
+
+
+@FRAMING
+def test_a_message_of_one_frame_is_bare_bytes():
+    assert decode(octets("00 05 68656c6c6f")) == [b"hello"]
+
+
+@FRAMING
+def test_frames_with_more_and_a_last_one_are_one_message():
+    assert decode(octets("01 01 61  01 00  00 01 62")) == [[b"a", b"", b"b"]]
+
+
+@MESSAGES
+def test_a_message_is_delivered_only_when_it_is_whole():
+    decoder = FrameDecoder()
+    assert decoder.receive_data(octets("01 01 61")) == []
+    assert decoder.receive_data(octets("00 01 62")) == [[b"a", b"b"]]
+
+
+@FRAMING
+@pytest.mark.parametrize("size", [0, 1, 255])
+def test_a_long_frame_may_have_a_short_body(size):
+    assert decode(octets("02") + size.to_bytes(8) + bytes(size)) == [bytes(size)]
+
+
+@FRAMING
+@pytest.mark.parametrize(
+    "flags", [pytest.param("04", id="command"), pytest.param("05", id="command with MORE")]
+)
+def test_a_command_is_its_body(flags):
+    """MORE shall be zero there; libzmq accepts it (measured), and so do we."""
+    decoder = FrameDecoder()
+    [command] = decoder.receive_data(octets(flags + "02 6162"))
+    assert command == b"ab"
+    assert type(command) is Command
+    assert decoder.saw_command
+
+
+@FRAMING
+def test_a_long_command():
+    assert decode(octets("06 0000000000000002 6162")) == [Command(b"ab")]
+
+
+@COMMANDS
+def test_a_command_may_stand_between_the_frames_of_a_message():
+    assert decode(octets("01 01 61  04 02 0000  00 01 62")) == [b"\0\0", [b"a", b"b"]]
+
+
+def test_commands_are_announced_for_one_call():
+    decoder = FrameDecoder()
+    decoder.receive_data(wire(b"x", Command(b"c")))
+    assert decoder.saw_command
+    decoder.receive_data(wire(b"x"))
+    assert not decoder.saw_command
+
+
+def test_a_command_that_was_cut_is_announced_when_it_is_whole():
+    decoder = FrameDecoder()
+    decoder.receive_data(octets("04 02 61"))
+    assert not decoder.saw_command
+    assert decoder.receive_data(octets("62")) == [b"ab"]
+    assert decoder.saw_command
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        pytest.param([b"x" * 40] * 500, id="a run"),
+        pytest.param([b"x" * 40] * 100 + [b"y" * 41] * 100, id="a run after a run"),
+        pytest.param([b"x" * 1000] * 60, id="a run of long frames"),
+        pytest.param([b"x" * 40] * 40 + [[b"a", b"b"]] + [b"x" * 40] * 40, id="a message in a run"),
+        pytest.param([b"", *[b"x"] * 5] * 100, id="no run"),
+        pytest.param([[b"id", b"", b"x" * 60]] * 100, id="messages of three frames"),
+        pytest.param([[b"id", b"x" * 600]] * 50, id="short and long frames in turn"),
+        pytest.param([b"x" * 200, Command(b"c")] * 50, id="commands and messages in turn"),
+        pytest.param([[b"x"] * 200], id="one message of many frames"),
+    ],
+)
+def test_every_way_through_the_data_gives_the_same(messages):
+    stream = wire(*messages)
+    assert decode(stream) == messages
+    assert decode(*octet_by_octet(stream)) == messages
+    assert decode(stream, limit=100_000) == messages
+
+
+def test_frames_that_only_begin_like_a_run_are_told_apart():
+    """The last header of the window is equal; one between is not."""
+    short = octets("00 04") + bytes(4)
+    disguised = octets("00 01 ff  00 01 ff")  # six octets, too, but two messages
+    stream = short * 40 + disguised + short * 40
+    expected = [bytes(4)] * 40 + [b"\xff", b"\xff"] + [bytes(4)] * 40
+    assert decode(stream) == expected
+
+
+# Breaches
+
+
+@FRAMING
+@pytest.mark.parametrize(
+    ("stream", "problem"),
+    [
+        pytest.param("08 00", "reserved bits .* 0x08", id="bit 3"),
+        pytest.param("80 00", "reserved bits .* 0x80", id="bit 7"),
+        pytest.param("0c 00", "reserved bits .* 0x0c", id="bit 3 of a command"),
+        pytest.param("02 8000000000000000", "2\\^63", id="top bit of the size"),
+        pytest.param("06 ffffffffffffffff", "2\\^63", id="top bit of a command's size"),
+    ],
+)
+def test_the_peer_may_not_send(stream, problem):
+    """Reserved bits: the RFC says MUST be zero; libzmq ignores them, and never sends them."""
+    for chunks in ([octets(stream)], octet_by_octet(octets(stream)), [octets(stream) + bytes(600)]):
+        with pytest.raises(ProtocolError, match=problem) as caught:
+            decode(*chunks)
+        assert caught.value.source == "RFC 37, Framing"
+
+
+@pytest.mark.parametrize(
+    ("stream", "size"),
+    [
+        pytest.param(wire(bytes(101)), 101, id="a short frame"),
+        pytest.param(octets("02 00000000ffffffff"), 2**32 - 1, id="announced"),
+        pytest.param(wire([bytes(60), bytes(41)]), 101, id="the last frame"),
+        pytest.param(octets("01 3c") + bytes(60) + octets("01 29") + bytes(41), 101, id="with MORE"),
+        pytest.param(octets("04 65").replace(b"\x04\x65", b"\x06") + (600).to_bytes(8), 600,
+                     id="a command"),
+    ],
+)  # fmt: skip
+def test_a_message_over_the_limit_is_refused(stream, size):
+    for chunks in ([stream], octet_by_octet(stream)):
+        with pytest.raises(ProtocolError, match=f"{size} octets, over the limit of 100") as caught:
+            decode(*chunks, limit=100)
+        assert "MAXMSGSIZE" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize("behind", [0, 1000])
+@pytest.mark.parametrize(
+    "message", [[bytes(200), bytes(101)], [bytes(200), bytes(101), b""]], ids=["last", "more"]
+)
+def test_the_limit_holds_on_the_fast_way_too(message, behind):
+    with pytest.raises(ProtocolError, match="301 octets, over the limit of 300"):
+        decode(wire(message) + bytes(behind), limit=300)
+
+
+def test_a_message_at_the_limit_is_accepted():
+    assert decode(wire([bytes(60), bytes(40)]), limit=100) == [[bytes(60), bytes(40)]]
+    assert decode(wire([bytes(200), bytes(100)]) + wire(b"x") * 2000, limit=300)[1] == b"x"
+
+
+def test_a_message_over_the_limit_is_refused_before_its_body_comes():
+    with pytest.raises(ProtocolError):
+        decode(octets("02 0000000000000065"), limit=100)
+
+
+def test_a_limit_is_for_each_message_anew():
+    assert decode(wire([bytes(60), bytes(40)]) * 3, limit=100) == [[bytes(60), bytes(40)]] * 3
+
+
+def test_a_small_command_is_no_matter_of_the_limit():
+    assert decode(wire(Command(bytes(SMALL_COMMAND))), limit=1) == [bytes(SMALL_COMMAND)]
+
+
+@pytest.mark.parametrize("limit", [None, 1_000_000])
+def test_endless_frames_of_one_message_come_to_an_end(monkeypatch, limit):
+    monkeypatch.setattr(decoder_module, "MAX_FRAMES", 500)
+    just = octets("01 00") * 499 + octets("00 00")
+    over = octets("01 00") * 500
+    for cut in (1, 7, 300, len(over)):
+        chunks = [over[i : i + cut] for i in range(0, len(over), cut)]
+        with pytest.raises(ProtocolError, match="over 500 frames"):
+            decode(*chunks, limit=limit)
+        chunks = [just[i : i + cut] for i in range(0, len(just), cut)]
+        assert decode(*chunks, limit=limit) == [[b""] * 500]
+
+
+def test_what_was_whole_before_the_offence_is_not_lost():
+    decoder = FrameDecoder()
+    with pytest.raises(ProtocolError):
+        decoder.receive_data(wire(b"a", Command(b"c"), [b"b", b"d"]) + octets("80 00"))
+    assert decoder.completed == [b"a", b"c", [b"b", b"d"]]
+    assert decoder.saw_command
+
+
+def test_what_was_whole_is_not_kept_longer_than_needed():
+    decoder = FrameDecoder()
+    decoder.receive_data(wire(b"a"))
+    assert decoder.completed == []
+
+
+# Large frames
+
+
+def test_a_reader_can_ask_for_just_the_rest_of_a_frame():
+    decoder = FrameDecoder()
+    assert decoder.wanted() == 0
+    decoder.receive_data(octets("02 00000000"))
+    assert decoder.wanted() == 0, "the header is not whole"
+    decoder.receive_data(octets("000003e8") + bytes(400))
+    assert decoder.wanted() == 600
+    assert decoder.receive_data(bytes(600)) == [bytes(1000)]
+    assert decoder.wanted() == 0
+
+
+@pytest.mark.parametrize("chunk", [1, 100, 5_000, 70_000])
+def test_a_large_body_arrives_in_any_pieces(chunk):
+    body = bytes(range(256)) * 400
+    stream = wire(b"before", body, b"after")
+    chunks = [stream[i : i + chunk] for i in range(0, len(stream), chunk)]
+    assert decode(*chunks) == [b"before", body, b"after"]
+
+
+def test_a_large_piece_is_kept_as_it_is():
+    """A frame costs one copy, when its pieces are joined: none of them is copied before."""
+    decoder = FrameDecoder()
+    decoder.receive_data(octets("02 0000000000020000"))
+    piece = bytes(50_000)
+    before = sys.getrefcount(piece)
+    decoder.receive_data(piece)
+    assert sys.getrefcount(piece) == before + 1
+
+
+def held(decoder: FrameDecoder) -> int:
+    chunks = sum(sys.getsizeof(chunk) for chunk in decoder._chunks)
+    return chunks + sys.getsizeof(decoder._chunks) + sys.getsizeof(decoder._head)
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 100, 4_096, 65_536])
+def test_memory_grows_with_what_came_not_with_what_was_announced(chunk):
+    decoder = FrameDecoder()
+    decoder.receive_data(octets("02 7fffffffffffffff"))
+    assert held(decoder) < 500
+    for _ in range(0, 200_000, chunk):
+        decoder.receive_data(bytes(chunk))
+    assert held(decoder) < 1.2 * 200_000 + 70_000
+
+
+# Promises to the network
+
+
+@given(messages=traffic, places=cuts)
+def test_how_the_stream_is_cut_does_not_matter(messages, places):
+    items = decode(*pieces(wire(*messages), places))
+    assert items == messages
+    assert [type(item) for item in items] == [type(item) for item in messages]
+
+
+@given(
+    messages=traffic,
+    junk=st.binary(max_size=600),
+    places=cuts,
+    limit=st.one_of(st.none(), st.integers(0, 600)),
+)
+def test_nor_does_it_where_the_stream_is_broken(messages, junk, places, limit):
+    stream = wire(*messages) + junk
+    assert outcome(pieces(stream, places), limit) == outcome([stream], limit)
+
+
+@given(st.binary(max_size=2000))
+def test_any_octets_decode_or_are_refused_and_hold_no_more_than_came(junk):
+    decoder = FrameDecoder(100)
+    try:
+        decoder.receive_data(junk)
+    except ProtocolError:
+        return
+    assert held(decoder) <= 100 + 9 + 300
+    assert sum(map(len, decoder._parts)) <= 100
+
+
+class TestBudget:
+    """In calls, the same on every machine; bench/micro/frames.py has the clock."""
+
+    def test_messages_of_one_size_cost_no_call_each(self):
+        stream = wire(*[b"x" * 64] * 1000)
+        assert calls_during(FrameDecoder().receive_data, stream) <= 300
+
+    def test_a_short_message_costs_three_calls(self):
+        stream = wire(*[b"x" * (32 + i % 64) for i in range(1000)])
+        assert calls_during(FrameDecoder().receive_data, stream) <= 3 * 1000 + 50
+
+    def test_a_long_message_costs_two_calls(self):
+        stream = wire(*[b"x" * (300 + i % 64) for i in range(1000)])
+        assert calls_during(FrameDecoder().receive_data, stream) <= 2 * 1000 + 150
+
+    def test_a_part_costs_three_calls(self):
+        stream = wire(*[[b"x" * 64] * 5] * 200)
+        assert calls_during(FrameDecoder().receive_data, stream) <= 3 * 1000 + 300
