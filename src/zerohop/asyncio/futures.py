@@ -228,6 +228,7 @@ class WaitingReceive(Waiting):
         self._socket = socket
         self._convert = convert
         self._held = False
+        self._wakeups = 0
 
     def settle(self, value: object) -> None:
         """Hand a message over; it is this future's until somebody gets it."""
@@ -237,12 +238,18 @@ class WaitingReceive(Waiting):
     def result(self) -> Any:
         """The value; the exception if it failed."""
         value = super().result()
+        if self._wakeups:
+            # The task that awaits this future asks before it resumes, and throws the answer away:
+            # it may yet find that it was cancelled. Nobody has got anything.
+            self._wakeups -= 1
+            return None
         self._held = False
         return value if self._convert is None else self._convert(value)
 
     def __await__(self) -> Generator[Any, None, Any]:
         if not self.done():
             self._asyncio_future_blocking = True
+            self._wakeups += 1
             try:
                 yield self
             except BaseException:

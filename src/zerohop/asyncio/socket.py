@@ -10,6 +10,7 @@ What waits, and when the loop gets its turn, is in :mod:`zerohop.asyncio.front`.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Self
 
 from zerohop.api.parts import check_parts, make_message, make_part, refuse_draft_arguments
@@ -250,11 +251,16 @@ class Socket(SocketBase):
                 return as_message(message)
         try:
             received: bytes | list[bytes] = await front.receive(0, None, as_message, part=False)
-            return received
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not self.closed or task is None or task.cancelling():
+                raise
+            raise StopAsyncIteration from None  # close() has cancelled what was waiting
         except ZMQError as error:
             if error.errno in (Errno.ENOTSOCK, Errno.ETERM):
                 raise StopAsyncIteration from None
             raise
+        return received
 
     def poll(self, timeout: float | None = None, flags: int = PollEvent.POLLIN) -> Awaitable[int]:
         """Wait until the socket is readable or writable, as ``flags`` asks.
