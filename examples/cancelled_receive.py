@@ -18,8 +18,8 @@ async def main() -> None:
         push.connect("inproc://numbers")
         for number in range(COUNT):
             for _ in range(CANCELLATIONS // COUNT):
-                receive = asyncio.create_task(pull.recv())
-                await asyncio.sleep(0)  # the task runs, and waits
+                receive = asyncio.ensure_future(pull.recv())
+                await asyncio.sleep(0)  # it waits
                 receive.cancel()
                 cancelled += 1
             await push.send(b"%d" % number)
