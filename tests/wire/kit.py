@@ -1,4 +1,4 @@
-"""What the tests of the wire share: octets that can be read, streams cut anywhere, calls counted."""
+"""What the tests of the wire share: octets to be read, streams cut anywhere, calls counted."""
 
 import sys
 from itertools import pairwise
