@@ -6,11 +6,12 @@
 #   make check                              format, lint, types, architecture
 #   make cover                              the test suite, with branch coverage by module
 #   make interop                            the interop suite, and the table in docs/interop.md
+#   make docs                               the reference pages, from docstrings and tables
 #   make bench [ARGS="..."]                 side by side with pyzmq and pyomq
 #   make clean                              remove the environments and caches
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format cover interop bench clean
+.PHONY: help demo test check format cover interop docs bench clean
 
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 python3; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
@@ -79,6 +80,11 @@ cover: .venv/ready
 interop: .venv/ready
 	.venv/bin/python -m pytest -q tests/interop
 	.venv/bin/python scripts/interop_table.py
+
+docs: .venv/ready
+	.venv/bin/python scripts/api_reference.py
+	.venv/bin/python -c "from zerohop.core.option_reference import markdown; print(markdown(), end='')" \
+		> docs/reference/options.md
 
 bench: .venv-bench/ready
 	.venv-bench/bin/python -m bench $(ARGS)

@@ -11,6 +11,7 @@ import ast
 import enum
 import importlib
 import inspect
+import re
 import sys
 import textwrap
 from pathlib import Path
@@ -83,8 +84,13 @@ def _members(values: type[enum.Enum]) -> str:
 
 
 def _class_section(name: str, value: type) -> Iterator[str]:
-    yield f"### `{name}{_signature(inspect.getattr_static(value, '__init__'))}`\n"
+    yield f"### {name}\n"
+    if name != value.__name__:
+        yield f"Another name of `{value.__name__}`.\n"
+        return
     yield f"{_first_paragraph(value)}\n"
+    constructor = _signature(inspect.getattr_static(value, "__init__")).replace("\\|", "|")
+    yield f"```text\n{name}{constructor}\n```\n"
     methods = [
         (f"`{member}{_signature(function)}`", _first_line(function))
         for member, function in _members_of(value)
@@ -104,7 +110,7 @@ def _members_of(value: type) -> Iterator[tuple[str, Any]]:
         if isinstance(member, classmethod | staticmethod):
             member = member.__func__
         documented = inspect.isfunction(member) or isinstance(member, property)
-        if documented and (not name.startswith("_") or name in SPECIAL):
+        if documented and member.__doc__ and (name in SPECIAL or not name.startswith("_")):
             yield name, member
 
 
@@ -133,7 +139,10 @@ def _bare(node: ast.AST) -> str:
 
 
 def _first_paragraph(value: object) -> str:
-    return (inspect.getdoc(value) or "").split("\n\n")[0].replace("\n", " ")
+    """The docstring's first paragraph, its roles and literals written as Markdown has them."""
+    text = (inspect.getdoc(value) or "").split("\n\n")[0].replace("\n", " ")
+    text = re.sub(r":\w+:`(?:~[\w.]+\.)?([^`]+)`", r"`\1`", text)
+    return text.replace("``", "`")
 
 
 def _first_line(value: object) -> str:

@@ -1,6 +1,8 @@
 """What a newcomer meets first: short, whole, and pointing at things that exist."""
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -34,6 +36,16 @@ def test_links_lead_somewhere(page):
         if not (page.parent / link["path"]).exists()
     ]
     assert dead == []
+
+
+def test_the_api_page_is_what_the_docstrings_say():
+    done = subprocess.run(
+        [sys.executable, str(REPOSITORY / "scripts" / "api_reference.py"), "--check"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_every_dependency_has_its_reason():
