@@ -105,7 +105,8 @@ class XPub(Pattern):
             peers = self._reconsider(peers)
         if options.xpub_nodrop and any(peer.outbound.full for peer in peers):
             raise Again
-        fan_out(message, peers)
+        if peers:
+            fan_out(message, peers)
         if options.xpub_manual_last_value:
             self._requester = None
 

@@ -214,13 +214,14 @@ def fan_out(message: Message, peers: Iterable[Peer]) -> None:
 
     All network peers get the same object, so that it need be encoded only once.
     """
+    parts = message if isinstance(message, list) else None
     for peer in peers:
         pipe = peer.outbound
         if pipe.full:
             peer.dropped[HWM_REACHED] += 1
             continue
         messages = pipe.messages
-        messages.append(message.copy() if peer.inproc and isinstance(message, list) else message)
+        messages.append(message if parts is None or not peer.inproc else parts.copy())
         if 0 < pipe.hwm <= len(messages):
             pipe.full = True
         if pipe.asleep:

@@ -30,7 +30,6 @@ class Stream(Pattern):
         self._incoming = FairQueue()
         self._ids = RoutingIds(seed)
         self._up: set[Peer] = set()  # whose connection is there, and its end to be told
-        self._addressee: Part | None = None  # an id that was sent alone; octets will follow
 
     def has_routing_id(self, routing_id: bytes) -> bool:
         """Whether a connection is addressed by this id (CONNECT_ROUTING_ID must be free)."""
@@ -62,24 +61,21 @@ class Stream(Pattern):
         self._incoming.wake(peer)
 
     def send(self, message: Message) -> None:
-        parts = message if isinstance(message, list) else [message]
-        if self._addressee is not None:
-            parts = [self._addressee, *parts]
-        # Ids and octets alternate whatever was said about MORE (libzmq): pairs, and maybe an id.
-        targets = [(self._route(parts[at]), parts[at + 1]) for at in range(0, len(parts) - 1, 2)]
-        addressee = parts[-1] if len(parts) % 2 else None
-        if addressee is not None:
-            self._route(addressee)
-        self._addressee = addressee
-        for peer, octets in targets:
+        if not isinstance(message, list):
+            self.dropped["no octets after the routing id"] += 1
+            return
+        # Each two parts are a message of their own: libzmq ignores MORE on octets.
+        pairs = [
+            (self._route(message[at]), message[at + 1]) for at in range(0, len(message) - 1, 2)
+        ]
+        for peer, octets in pairs:
             if len(octets):
                 peer.outbound.push(octets)
             else:
                 self._close(peer)
 
     def check_send(self, first_part: Part) -> None:
-        if self._addressee is None:
-            self._route(first_part)
+        self._route(first_part)
 
     def receive(self) -> Message:
         octets = self._incoming.take()

@@ -41,12 +41,12 @@ class XSub(Pattern):
     def attach(self, peer: Peer) -> None:
         self._peers[peer] = None
         self._incoming.add(peer)
-        self.receive_lane = self._incoming.lane
+        self._find_lane()
 
     def detach(self, peer: Peer) -> None:
         self._peers.pop(peer, None)
         self._incoming.remove(peer)
-        self.receive_lane = self._incoming.lane
+        self._find_lane()
 
     def deliver(self, peer: Peer, messages: list[Message]) -> None:
         peer.inbound.extend(messages)
@@ -72,7 +72,7 @@ class XSub(Pattern):
         try:
             return self._incoming.take()
         except Again:
-            self.receive_lane = self._incoming.lane  # a peer that had left may be drained now
+            self._find_lane()  # a peer that had left may be drained now
             raise
 
     def can_send_now(self) -> bool:
@@ -86,6 +86,9 @@ class XSub(Pattern):
 
     def topics_count(self) -> int:
         return len(self._topics)
+
+    def _find_lane(self) -> None:
+        self.receive_lane = self._incoming.lane
 
     def _add(self, topic: bytes) -> None:
         self._topics.add(topic)
@@ -109,32 +112,36 @@ class Sub(XSub):
 
     def __init__(self, options: PatternOptions, seed: int = 0) -> None:
         super().__init__(options, seed)
+        # Peers whose pipes hold what nobody has looked at. That is an XPUB_WELCOME_MSG: it comes
+        # as soon as we connect, and is wanted if the topic is there by the time of the receive.
         self._unfiltered: set[Peer] = set()
 
-    def attach(self, peer: Peer) -> None:
-        super().attach(peer)
-        self._unfiltered.add(peer)
-
-    def detach(self, peer: Peer) -> None:
-        super().detach(peer)
-        self._unfiltered.discard(peer)
+    def connected(self, peer: Peer) -> None:
+        if peer.inproc:
+            self._keep_unfiltered(peer)
 
     def deliver(self, peer: Peer, messages: list[Message]) -> None:
+        wanted = messages
         if self.options.invert_matching:
             wanted = [message for message in messages if self._wants(message)]
-        else:
+        elif self._topics:
             wanted = self._topics.select(messages)
+        else:
+            self._keep_unfiltered(peer)
         if len(wanted) < len(messages):
             peer.dropped[NOT_SUBSCRIBED] += len(messages) - len(wanted)
         peer.inbound.extend(wanted)
         self._incoming.wake(peer)
 
-    def readable(self, peer: Peer) -> None:
-        # An inproc publisher filters as it sends, all but its XPUB_WELCOME_MSG.
-        if peer in self._unfiltered:
-            self._unfiltered.discard(peer)
-            self._purge(peer)
-        self._incoming.wake(peer)
+    def receive(self) -> Message:
+        if self._unfiltered:
+            self._filter()
+        return super().receive()
+
+    def can_receive_now(self) -> bool:
+        if self._unfiltered:
+            self._filter()
+        return super().can_receive_now()
 
     def can_send_now(self) -> bool:
         return False
@@ -150,6 +157,19 @@ class Sub(XSub):
 
     def _wants(self, message: Message) -> bool:
         return self._topics.match(message) != self.options.invert_matching
+
+    def _keep_unfiltered(self, peer: Peer) -> None:
+        self._unfiltered.add(peer)
+        self._find_lane()
+
+    def _filter(self) -> None:
+        for peer in self._unfiltered:
+            self._purge(peer)
+        self._unfiltered.clear()
+        self._find_lane()
+
+    def _find_lane(self) -> None:
+        self.receive_lane = None if self._unfiltered else self._incoming.lane
 
     def _purge_all(self) -> None:
         for peer in self._incoming:

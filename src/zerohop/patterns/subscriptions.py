@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from zerohop.patterns.pipe import Message, Part
 
 # Up to so many topics, one bytes.startswith of all costs less than the probes (bench/micro).
-_FEW = 16
+_FEW = 32
 
 
 class SubscriptionIndex:
