@@ -302,6 +302,9 @@ class SocketDriver:
             while True:
                 self._again = False
                 self._act()
+                if self._signal is not None:
+                    # Whoever uses a lane tells nobody, and the descriptor would not follow.
+                    self.core.send_lane = self.core.receive_lane = None
                 shared = self.context.core
                 if shared.readable or shared.writable or shared.changed:
                     self.context.hand_over(self)
@@ -426,8 +429,13 @@ class SocketDriver:
             raise ZMQError(Errno.ENOTSOCK)
         if self._signal is None:
             self._signal = Signal()
-            self._show_changes(self._signal)
+            self.pump()
         return self._signal.fd
+
+    @property
+    def watched(self) -> bool:
+        """Somebody has the descriptor: it must follow whatever is sent and received."""
+        return self._signal is not None
 
     def events(self) -> PollEvent:
         """What would not block now (ZMQ_EVENTS).
