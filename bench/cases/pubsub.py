@@ -17,6 +17,7 @@ from bench.stream import (
     END,
     PROBE,
     Account,
+    StreamError,
     make_pass,
     receive_pass,
     receive_pass_async,
@@ -128,6 +129,50 @@ def subscribers(role: Role) -> tuple[list[Any], list[Account]]:
     return sockets, [Account(messages) for _ in range(count)]
 
 
+class Delivery:
+    """When the warm-up is over, and what all SUBs together received since.
+
+    Nobody waits for it: a SUB that stopped reading until the others are warm would fill up, stop
+    the publisher, and so starve the others of the messages that they are to warm up with.
+    """
+
+    def __init__(self, accounts: Sequence[Account], warm_up_s: float) -> None:
+        self._accounts = accounts
+        self._warm_up_s = warm_up_s
+        self._until = 0.0
+        self._before: int | None = None
+        self._clock = Clock()
+
+    def _received(self) -> int:
+        return sum(account.received for account in self._accounts)
+
+    def pass_done(self) -> None:
+        """Some SUB has received a pass; the first begins the warm-up."""
+        now = time.perf_counter()
+        if not self._until:
+            self._until = now + self._warm_up_s
+        elif self._before is None and now >= self._until:
+            self._before = self._received()
+            self._clock.start()
+
+    def result(self) -> Result:
+        """The figures, once every SUB has seen the end.
+
+        Raises:
+            StreamError: the stream ended before it was warm.
+        """
+        used = self._clock.stop()
+        if self._before is None:
+            raise StreamError("the stream ended within its warm-up")
+        messages = self._received() - self._before
+        return {
+            "value": messages / used["seconds"],
+            "messages": messages,
+            "lost": sum(account.lost for account in self._accounts),
+            **used,
+        }
+
+
 def subscribe_blocking(role: Role) -> Result:
     """Take the SUBs in turn, a pass each."""
     sockets, accounts = subscribers(role)
@@ -135,17 +180,13 @@ def subscribe_blocking(role: Role) -> Result:
     for socket, account in waiting:
         receive_until(socket.recv, account, PROBE)
     role.control.tell(ready=True)
-    receive_pass(sockets[0].recv, accounts[0])
-    until = time.perf_counter() + role.settings.warm_up_s
-    while time.perf_counter() < until:
-        for socket, account in waiting:
-            receive_pass(socket.recv, account)
-    before, clock = sum(account.received for account in accounts), Clock()
+    delivery = Delivery(accounts, role.settings.warm_up_s)
     while waiting:
         for socket, account in waiting:
-            receive_pass(socket.recv, account)
+            if not receive_pass(socket.recv, account):
+                delivery.pass_done()
         waiting = [(socket, account) for socket, account in waiting if account.sent is None]
-    return delivered(accounts, before, clock)
+    return delivery.result()
 
 
 async def subscribe_async(role: Role) -> Result:
@@ -154,29 +195,15 @@ async def subscribe_async(role: Role) -> Result:
     pairs = list(zip(sockets, accounts, strict=True))
     await asyncio.gather(*(receive_until_async(s.recv, a, PROBE) for s, a in pairs))
     role.control.tell(ready=True)
-    await receive_pass_async(sockets[0].recv, accounts[0])
-    until = time.perf_counter() + role.settings.warm_up_s
+    delivery = Delivery(accounts, role.settings.warm_up_s)
 
-    async def warm_up(socket: Any, account: Account) -> None:
-        while time.perf_counter() < until:
-            await receive_pass_async(socket.recv, account)
+    async def receive(socket: Any, account: Account) -> None:
+        while account.sent is None:
+            if not await receive_pass_async(socket.recv, account):
+                delivery.pass_done()
 
-    await asyncio.gather(*(warm_up(s, a) for s, a in pairs))
-    before, clock = sum(account.received for account in accounts), Clock()
-    await asyncio.gather(*(receive_until_async(s.recv, a, END) for s, a in pairs))
-    return delivered(accounts, before, clock)
-
-
-def delivered(accounts: Sequence[Account], before: int, clock: Clock) -> Result:
-    """The figures of all SUBs together."""
-    used = clock.stop()
-    messages = sum(account.received for account in accounts) - before
-    return {
-        "value": messages / used["seconds"],
-        "messages": messages,
-        "lost": sum(account.lost for account in accounts),
-        **used,
-    }
+    await asyncio.gather(*(receive(socket, account) for socket, account in pairs))
+    return delivery.result()
 
 
 CASES = tuple(

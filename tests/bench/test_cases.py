@@ -5,11 +5,16 @@ from array import array
 import pytest
 
 from bench.cases import find_case
-from bench.cases.pubsub import delivered
+from bench.cases.pubsub import Delivery
 from bench.cases.reqrep import agreed, percentile, timed
 from bench.cases.ticker import Watch
 from bench.clock import Clock, peak_memory_mib
-from bench.stream import END, Account, StreamError, make_pass
+from bench.stream import END, Account, StreamError, make_pass, receive_pass
+
+
+def receive_passes(account, times):
+    for _ in range(times):
+        assert receive_pass(iter(account.messages).__next__, account) == b""
 
 
 @pytest.mark.parametrize(
@@ -45,12 +50,34 @@ def test_a_watch_counts_only_after_it_began():
     assert watch.ticks == 1
 
 
+def test_delivery_counts_all_subs_from_the_end_of_the_warm_up():
+    accounts = [Account(make_pass(64, messages=8)) for _ in range(2)]
+    delivery = Delivery(accounts, warm_up_s=0.0)
+    receive_passes(accounts[0], 1)
+    delivery.pass_done()  # the warm-up begins
+    delivery.pass_done()  # and is over
+    receive_passes(accounts[0], 2)
+    receive_passes(accounts[1], 1)
+    delivery.pass_done()  # changes nothing any more
+    assert delivery.result()["messages"] == 24
+
+
 def test_what_subscribers_lost_is_reported_and_does_not_fail_the_round():
     accounts = [Account(make_pass(64, messages=8)) for _ in range(2)]
+    delivery = Delivery(accounts, warm_up_s=0.0)
+    delivery.pass_done()
+    delivery.pass_done()
     for account in accounts:
         account.sent = 5
-    result = delivered(accounts, 0, Clock())
-    assert (result["messages"], result["lost"]) == (0, 10)
+    assert delivery.result()["lost"] == 10
+
+
+def test_a_stream_that_ends_within_its_warm_up_gives_no_figure():
+    delivery = Delivery([Account(make_pass(64, messages=8))], warm_up_s=60.0)
+    delivery.pass_done()
+    delivery.pass_done()
+    with pytest.raises(StreamError, match="within its warm-up"):
+        delivery.result()
 
 
 def test_an_unknown_case_is_answered_with_the_known_ones():
