@@ -7,7 +7,6 @@ by its process id.
 
 import contextlib
 import json
-import os
 import queue
 import subprocess
 import sys
@@ -20,12 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.case import Case, Lineup, Settings
+from bench.machine import ordinary_environment
 
 ROOT = Path(__file__).resolve().parent.parent
 EXIT_S = 5.0  # after its result a process may take this long to close its sockets and end
-
-# Each of these slows or changes the interpreter; a measuring process must be an ordinary one.
-DISTURBING = ("PYTHONDEVMODE", "PYTHONASYNCIODEBUG", "PYTHONTRACEMALLOC", "PYTHONMALLOC")
 
 
 class RoundError(Exception):
@@ -68,7 +65,6 @@ class Process:
     ) -> None:
         self.role = role
         self._stderr = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed in end()
-        environment = {k: v for k, v in os.environ.items() if k not in DISTURBING}
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -76,7 +72,7 @@ class Process:
             stderr=self._stderr,
             text=True,
             cwd=ROOT,
-            env=environment,
+            env=ordinary_environment(),
         )
         self._reader = threading.Thread(target=self._read, args=(events,), daemon=True)
         self._reader.start()

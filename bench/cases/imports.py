@@ -11,6 +11,7 @@ import sys
 
 from bench.case import Case, Result
 from bench.contenders import Contender
+from bench.machine import ordinary_environment
 
 FLOOR = {"blocking": "socket", "asyncio": "asyncio"}
 INTERPRETERS = 5
@@ -33,7 +34,14 @@ print(seconds, resident() - before, len(sys.modules) - modules, time.process_tim
 def import_once(module: str) -> list[float]:
     """Seconds, octets, modules and the CPU seconds of the whole interpreter."""
     command = [sys.executable, "-c", MEASURE, module]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+        env=ordinary_environment(),
+    )
     return [float(word) for word in done.stdout.split()]
 
 
