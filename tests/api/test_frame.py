@@ -143,7 +143,7 @@ def test_no_property_can_be_set():
 
 
 def test_an_unknown_attribute_is_no_option():
-    with pytest.raises(AttributeError, match="^Frame has no such option: NOSUCH$"):
+    with pytest.raises(AttributeError, match=r"^Frame has no such option: NOSUCH$"):
         _ = Frame(b"").nosuch
     assert not hasattr(Frame(b""), "nosuch")
     with pytest.raises(AttributeError):

@@ -2,8 +2,6 @@ import array
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from zerohop.api.frame import Frame
 from zerohop.api.parts import (
@@ -12,7 +10,6 @@ from zerohop.api.parts import (
     copy_into,
     make_message,
     make_part,
-    message_parts,
     refuse_draft_arguments,
     to_message,
     to_part,
@@ -117,7 +114,7 @@ def test_a_frame_brings_its_own_tracker():
     tracked, untracked = Frame(BIG, track=True), Frame(BIG)
     assert made(tracked, copy=True) == (tracked.part, tracked.tracker)
     assert made(untracked) == (BIG, None)
-    with pytest.raises(ValueError, match="^Not a tracked message$"):
+    with pytest.raises(ValueError, match=r"^Not a tracked message$"):
         made(untracked, track=True)
 
 
@@ -141,7 +138,7 @@ def test_a_wrong_part_is_named_before_anything_is_sent(parts, text):
 
 
 def test_a_message_has_a_part():
-    with pytest.raises(IndexError, match="^list index out of range$"):
+    with pytest.raises(IndexError, match=r"^list index out of range$"):
         check_parts([])
 
 
@@ -167,20 +164,6 @@ def test_one_tracker_watches_every_part():
 def test_a_message_of_one_part_travels_bare(parts, message):
     assert to_message(parts) == message
     assert make_message(parts, copy=True, track=False, copy_threshold=0) == (message, None)
-
-
-@given(st.lists(st.binary(max_size=8), min_size=1))
-def test_parts_make_a_message_and_a_message_has_these_parts(parts):
-    assert message_parts(to_message(list(parts))) == parts
-
-
-@pytest.mark.parametrize(
-    "message, parts",
-    [(memoryview(b"abc"), [b"abc"]), ([b"a", memoryview(b"b")], [b"a", b"b"])],
-)
-def test_received_parts_are_bytes_even_where_they_travelled_as_views(message, parts):
-    assert message_parts(message) == parts
-    assert {type(part) for part in message_parts(message)} == {bytes}
 
 
 @pytest.mark.parametrize(
@@ -218,7 +201,7 @@ def test_a_buffer_that_cannot_be_filled_is_refused(buffer, nbytes, error, text):
 
 def test_draft_arguments_are_refused_as_by_pyzmq_without_drafts():
     refuse_draft_arguments(None, None)
-    with pytest.raises(RuntimeError, match="draft support for CLIENT-SERVER$"):
+    with pytest.raises(RuntimeError, match=r"draft support for CLIENT-SERVER$"):
         refuse_draft_arguments(1, None)
-    with pytest.raises(RuntimeError, match="draft support for RADIO-DISH$"):
+    with pytest.raises(RuntimeError, match=r"draft support for RADIO-DISH$"):
         refuse_draft_arguments(None, "group")

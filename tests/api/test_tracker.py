@@ -59,10 +59,10 @@ def test_an_event_can_be_watched():
 
 
 def test_a_frame_that_is_not_tracked_cannot_be_watched():
-    with pytest.raises(ValueError, match="^Not a tracked message$"):
+    with pytest.raises(ValueError, match=r"^Not a tracked message$"):
         MessageTracker(Frame(b"abc"))
 
 
 def test_other_objects_cannot_be_watched():
-    with pytest.raises(TypeError, match="^Require Events or Message Frames, not <class 'int'>$"):
+    with pytest.raises(TypeError, match=r"^Require Events or Message Frames, not <class 'int'>$"):
         MessageTracker(5)

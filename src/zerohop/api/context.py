@@ -73,8 +73,10 @@ class ContextBase:
             self._io: ContextIO = self._shadowed._io
             self._options: ContextOptions = self._shadowed._options
         else:
+            if not isinstance(io_threads, int):
+                raise TypeError("an integer is required")
             self._options = ContextOptions()
-            self._options.set(ContextOption.IO_THREADS, io_threads)  # type: ignore[arg-type] # no context
+            self._options.set(ContextOption.IO_THREADS, io_threads)
             self._io = ContextIO()
             _by_handle[id(self._io)] = self
             _contexts.add(self)
@@ -199,6 +201,8 @@ class ContextBase:
             RuntimeError: the context is closed.
         """
         self._check_open()
+        if not isinstance(optval, int):
+            raise TypeError(f"expected int, got: {optval!r}")
         self._options.set(option, optval)
 
     def _check_open(self) -> None:

@@ -16,7 +16,7 @@ from zerohop.core.endpoint import InprocEndpoint, parse
 from zerohop.core.monitor import MonitorLog, MonitorRecord, encode
 from zerohop.core.options import SocketOptions
 from zerohop.core.socket import SocketCore
-from zerohop.errors import EndpointError
+from zerohop.errors import EndpointError, UsageError
 from zerohop.io.driver import SocketDriver
 
 if TYPE_CHECKING:
@@ -38,18 +38,18 @@ class Feed(MonitorLog):
         events: the bits that the reader wants.
 
     Raises:
-        EndpointError: EPROTONOSUPPORT, not ``inproc``; EINVAL, no endpoint at all; EADDRINUSE.
+        UsageError: EPROTONOSUPPORT, not ``inproc``; EINVAL, no endpoint at all.
+        EndpointError: EADDRINUSE.
     """
 
     __slots__ = ("_core", "_driver")
 
     def __init__(self, context: ContextIO, address: str, events: int) -> None:
         super().__init__(events)
-        if not isinstance(parse(address, for_bind=True), InprocEndpoint):
-            raise EndpointError(
+        if not isinstance(_parsed(address), InprocEndpoint):
+            raise UsageError(
                 Errno.EPROTONOSUPPORT,
-                endpoint=address,
-                hint="a monitor is read in the same Context: give it an inproc:// endpoint",
+                hint=f"{address} is not inproc://, and a monitor is read in the same Context",
             )
         self._core = SocketCore(
             SocketType.PAIR, SocketOptions(linger=0.0), context.core, seed=0, jitter=float
@@ -83,3 +83,11 @@ class Feed(MonitorLog):
         if not self._core.closed:
             self.append(MonitorRecord(Event.MONITOR_STOPPED, 0, ""))
             self._driver.close(0.0)
+
+
+def _parsed(address: str) -> object:
+    """The endpoint; what is wrong with it is said without the address, as pyzmq does here."""
+    try:
+        return parse(address, for_bind=True)
+    except EndpointError as error:
+        raise UsageError(error.errno, hint=str(error)) from None
