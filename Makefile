@@ -6,12 +6,13 @@
 #   make check                              format, lint, types, architecture
 #   make cover                              the test suite, with branch coverage by module
 #   make interop                            the interop suite, and the table in docs/interop.md
+#   make fuzz [ARGS="frames 60"]            attack each parser of the wire for a while
 #   make docs                               the reference pages, from docstrings and tables
 #   make bench [ARGS="..."]                 side by side with pyzmq and pyomq
 #   make clean                              remove the environments and caches
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format cover interop docs bench clean
+.PHONY: help demo test check format cover interop fuzz docs bench clean
 
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 python3; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
@@ -82,6 +83,9 @@ cover: .venv/ready
 interop: .venv/ready
 	.venv/bin/python -m pytest -q tests/interop
 	.venv/bin/python scripts/interop_table.py
+
+fuzz: .venv/ready
+	.venv/bin/python -m tests.fuzz $(or $(ARGS),all 30)
 
 docs: .venv/ready
 	.venv/bin/python scripts/api_reference.py
