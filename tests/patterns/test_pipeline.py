@@ -157,11 +157,18 @@ class TestPull:
 
 def test_work_is_spread_and_collected_over_shared_pipes():
     world, ventilator, sink = World(), make("PUSH"), make("PULL")
-    for worker in (make("PUSH"), make("PULL")):
-        world.join(ventilator, worker) if worker.can_receive else world.join(worker, sink)
-    ventilator.send(b"work")
+    workers = [(make("PULL"), make("PUSH")) for _ in range(2)]
+    for pull, push in workers:
+        world.join(ventilator, pull)
+        world.join(push, sink)
+    for task in (b"1", b"2", b"3", b"4"):
+        ventilator.send(task)
     world.settle()
-    assert sink.can_receive_now() is False
+    for pull, push in workers:
+        for task in received(pull):
+            push.send(b"done " + task)
+    world.settle()
+    assert received(sink) == [b"done 1", b"done 2", b"done 3", b"done 4"]
 
 
 def test_back_pressure_reaches_a_pusher_over_shared_pipes_and_leaves_it_again():
