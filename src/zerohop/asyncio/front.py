@@ -17,7 +17,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from zerohop.api.receive import as_octets
+from zerohop.api.receive import as_frame, as_octets
 from zerohop.asyncio.futures import (
     SENT,
     Converted,
@@ -25,8 +25,9 @@ from zerohop.asyncio.futures import (
     ReceivedPart,
     Waiting,
     WaitingReceive,
+    as_frame_of_more,
 )
-from zerohop.constants import Flag
+from zerohop.constants import Errno, Flag
 from zerohop.errors import Again, ZMQError
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ class Front:
             self.credit
             and not self._context.core.readable  # an inproc reader waits for nothing but its note
             and self._core.send_lane is self.send_lane
+            and not self._driver.watched
         ):
             self.credit -= 1
             return SENT if result is None else _done(loop, result)
@@ -165,6 +167,8 @@ class Front:
                 if self._receivers or must_yield:
                     raise Again
                 message, whole = self._take(part=part)
+                if part and self._core.receiving_more and convert is as_frame:
+                    convert = as_frame_of_more
             except Again as error:
                 if wait == 0:
                     return _failed(loop, error)
@@ -198,10 +202,11 @@ class Front:
         links, shared = self._core.links, self._context.core
         if (
             links.to_resume
+            or self._driver.watched
             or shared.writable
             or self._core.receiving_more
             or self._receivers
-            or self._core.receive_lane is not self.receive_lane
+            or (self._core.receive_lane is not self.receive_lane and not self._receivers)
         ):
             self._driver.pump()
 
@@ -263,8 +268,10 @@ class Front:
             self._serve_conditions()
         if served:
             core.settle(self._driver.now())
-        self.send_lane = None if self._senders else core.send_lane
-        self.receive_lane = None if self._receivers else core.receive_lane
+        # Somebody who watches the descriptor (ZMQ_FD) must see every step.
+        watched = self._driver.watched
+        self.send_lane = None if watched or self._senders else core.send_lane
+        self.receive_lane = None if watched or self._receivers else core.receive_lane
         return served
 
     def _serve_receivers(self) -> bool:
@@ -275,6 +282,8 @@ class Front:
             if not waiting.done():
                 try:
                     message, waiting.whole = self._take(part=waiting.part)
+                    if waiting.part and self._core.receiving_more:
+                        waiting.has_more()
                 except Again:
                     break
                 except ZMQError as error:
@@ -388,7 +397,7 @@ class Front:
         return released(self._driver)
 
     def end(self) -> None:
-        """The socket has been closed, lock held: whoever waits is cancelled, as pyzmq does."""
+        """The socket has been closed, lock held: whoever waits gets ENOTSOCK."""
         waiting_list: list[Waiting] = [
             *self._receivers,
             *(waiting for waiting, _, _ in self._senders),
@@ -400,7 +409,8 @@ class Front:
         self.send_lane = self.receive_lane = None
         for waiting in waiting_list:
             if not waiting.get_loop().is_closed():
-                waiting.cancel()
+                waiting.fail(ZMQError(Errno.ENOTSOCK, hint="the socket was closed meanwhile"))
+                waiting._log_traceback = False  # whoever dropped it does not want to hear of it
         for waiting in self._yielding:
             if not waiting.done() and not waiting.get_loop().is_closed():
                 waiting.settle(waiting.value)

@@ -15,13 +15,17 @@ or by ``result()``. If the awaitable goes without that (the task was cancelled i
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from zerohop.api.receive import as_frame
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
     from contextvars import Context
 
 T = TypeVar("T")
+as_frame_of_more = partial(as_frame, more=True)
 
 
 class Returns(Protocol):
@@ -229,6 +233,11 @@ class WaitingReceive(Waiting):
         self._convert = convert
         self._held = False
         self._wakeups = 0
+
+    def has_more(self) -> None:
+        """What it gets is a part whose message has more: a Frame knows that."""
+        if self._convert is as_frame:
+            self._convert = as_frame_of_more
 
     def settle(self, value: object) -> None:
         """Hand a message over; it is this future's until somebody gets it."""

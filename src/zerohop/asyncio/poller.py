@@ -66,9 +66,10 @@ class Poller:
     async def _poll(self, timeout: float | None) -> list[tuple[Any, int]]:
         registered = self.sockets[:]
         ready = _ready_sockets(registered)
-        if ready or not registered:
+        if not registered or (ready and all(isinstance(entry, Socket) for entry, _ in registered)):
             return ready
-        seconds = None if timeout is None or timeout < 0 else timeout / 1000
+        # With a socket ready, descriptors still get the loop's next look.
+        seconds = 0 if ready else None if timeout is None or timeout < 0 else timeout / 1000
         with _Watch(registered) as watch:
             await watch.something(seconds)
         return [*_ready_sockets(registered), *watch.ready_descriptors()]
@@ -112,6 +113,10 @@ class _Watch:
 
     async def something(self, seconds: float | None) -> None:
         """Wait until something is ready, or the time is over."""
+        if seconds == 0:
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            return
         timer = None if seconds is None else self._loop.call_later(seconds, self._awake)
         try:
             await self._wake

@@ -10,19 +10,21 @@ What waits, and when the loop gets its turn, is in :mod:`zerohop.asyncio.front`.
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any, Self
 
 from zerohop.api.parts import check_parts, make_message, make_part, refuse_draft_arguments
 from zerohop.api.receive import as_frame, as_frames, as_message, as_octets, as_octets_list
 from zerohop.api.socket import SocketBase
 from zerohop.asyncio.front import Front
-from zerohop.asyncio.futures import SENT, Received
+from zerohop.asyncio.futures import SENT, Received, Waiting
 from zerohop.constants import Errno, PollEvent
 from zerohop.errors import Again, ZMQError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
+
+
+POLLIN, POLLOUT = PollEvent.POLLIN, PollEvent.POLLOUT
 
 
 class Socket(SocketBase):
@@ -104,6 +106,7 @@ class Socket(SocketBase):
             lane is not None
             and credit
             and type(data) is bytes
+            and copy
             and not flags
             and not track
             and not lane.full
@@ -119,7 +122,7 @@ class Socket(SocketBase):
         if routing_id is not None or group is not None:
             refuse_draft_arguments(routing_id, group)
         part, result = make_part(data, copy=copy, track=track, copy_threshold=self.copy_threshold)
-        return front.send(part, flags, timeout, result=result)
+        return self._warned(POLLOUT, front.send(part, flags, timeout, result=result))
 
     def send_multipart(
         self,
@@ -145,6 +148,7 @@ class Socket(SocketBase):
         if (
             lane is not None
             and credit
+            and copy
             and not flags
             and not track
             and not lane.full
@@ -163,7 +167,7 @@ class Socket(SocketBase):
         message, result = make_message(
             check_parts(msg_parts), copy=copy, track=track, copy_threshold=self.copy_threshold
         )
-        return front.send(message, flags, timeout, result=result)
+        return self._warned(POLLOUT, front.send(message, flags, timeout, result=result))
 
     # Receiving
 
@@ -203,7 +207,7 @@ class Socket(SocketBase):
                     return Received((message, front))
                 lane.messages.appendleft(message)
         del track
-        return front.receive(flags, timeout, as_octets if copy else as_frame, part=True)
+        return self._receive(flags, timeout, as_octets if copy else as_frame, part=True)
 
     def recv_multipart(
         self,
@@ -216,7 +220,7 @@ class Socket(SocketBase):
         """Receive a whole message: the list of its parts. Otherwise as :meth:`recv`."""
         del track
         convert = as_octets_list if copy else as_frames
-        return self._front.receive(flags, timeout, convert, part=False)
+        return self._receive(flags, timeout, convert, part=False)
 
     def _receive(
         self,
@@ -227,7 +231,13 @@ class Socket(SocketBase):
         part: bool,
     ) -> Any:
         """What recv_string and the like stand on: ``convert`` runs when the value is taken."""
-        return self._front.receive(flags, timeout, convert, part=part)
+        return self._warned(POLLIN, self._front.receive(flags, timeout, convert, part=part))
+
+    def _warned(self, event: PollEvent, awaitable: Any) -> Any:
+        """The awaitable; if it waits for what can never come, say so once."""
+        if isinstance(awaitable, Waiting):
+            self._warn_before_waiting(event)
+        return awaitable
 
     def __aiter__(self) -> Self:
         """``async for message in socket``: bytes for one part, a list for more; without end."""
@@ -250,12 +260,7 @@ class Socket(SocketBase):
                     return message
                 return as_message(message)
         try:
-            received: bytes | list[bytes] = await front.receive(0, None, as_message, part=False)
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if not self.closed or task is None or task.cancelling():
-                raise
-            raise StopAsyncIteration from None  # close() has cancelled what was waiting
+            received: bytes | list[bytes] = await self._receive(0, None, as_message, part=False)
         except ZMQError as error:
             if error.errno in (Errno.ENOTSOCK, Errno.ETERM):
                 raise StopAsyncIteration from None

@@ -81,6 +81,19 @@ class ContextCore:
                 if not peers:
                     del self._waiting[name]
 
+    def part(self, peer: Peer) -> None:
+        """Undo a join on one side: what the peers write from now on stays where it is written.
+
+        Like a network peer whose connection is refused again and again, the other side keeps its
+        queue.
+        """
+        other = peer.link
+        peer.link = None
+        peer.connected = False
+        if isinstance(other, Peer):
+            other.link = None
+            other.connected = False
+
     def hand_over(self) -> list[SocketCore]:
         """Tell every core its notes; return the sockets something happened to, each once.
 
@@ -105,7 +118,7 @@ class ContextCore:
     def join(self, connecting: Peer, binding: SocketCore) -> Peer:
         """Complete an inproc pair: make the binding side's peer over the same two pipes.
 
-        The limit of each pipe is the sum of both ends' options, without limit if either has none.
+        A limit of a pipe is the sum of both ends' options; there is none if either has none.
         """
         connector: SocketCore = connecting.owner
         up, down = connecting.outbound, connecting.inbound
@@ -115,14 +128,19 @@ class ContextCore:
         _share(up, connecting, accepted, self, connector.options.conflate, binding.options.conflate)
         _share(down, accepted, connecting, self, connector.options.conflate,
                binding.options.conflate)  # fmt: skip
-        up.set_hwm(_sum(connector.options.sndhwm, binding.options.rcvhwm))
-        down.set_hwm(_sum(binding.options.sndhwm, connector.options.rcvhwm))
         accepted.socket_type = connector.type_name
         connecting.socket_type = binding.type_name
         accepted.routing_id = connector.options.routing_id
         connecting.routing_id = binding.options.routing_id
         accepted.link, connecting.link = connecting, accepted
+        self.set_hwms(accepted)
         return accepted
+
+    def set_hwms(self, peer: Peer) -> None:
+        """Give both pipes of an inproc pair their limits: the sums of both ends' options."""
+        ours, theirs = peer.owner.options, peer.link.owner.options
+        peer.outbound.set_hwm(_sum(ours.sndhwm, theirs.rcvhwm))
+        peer.inbound.set_hwm(_sum(theirs.sndhwm, ours.rcvhwm))
 
 
 def _sum(sndhwm: int, rcvhwm: int) -> int:

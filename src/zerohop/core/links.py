@@ -169,6 +169,9 @@ class Links:
         dialer.attempt += 1
         if wait is None:
             dialer.stopped = True
+            if dialer.peer is not None:
+                self._count_lost(dialer.peer)
+                self.detach(dialer.peer)
             if dialer.leaving or self.closing:
                 self.drop_dialer(dialer)
             return
@@ -200,6 +203,16 @@ class Links:
             self.cut(dialer)
         elif dialer.link is not None:
             self._close_if_left(dialer.link)
+
+    def hang_up_accepted(self, listener: Listener) -> None:
+        """unbind(): the peers that came through the listener leave once their queues are out."""
+        for link in list(self.open_links):
+            if link.source is listener:
+                if link.peer is not None and link.handshaken:
+                    self.detach(link.peer)
+                    self.close_when_sent(link)
+                else:
+                    self._close(link)
 
     def cut(self, dialer: Dialer) -> None:
         """End a dialler and its link now, whatever is still queued."""

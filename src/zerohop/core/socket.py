@@ -251,7 +251,9 @@ class SocketCore:
 
     def _apply_hwm(self) -> None:
         for peer in self.links.peers:
-            if not isinstance(peer.link, Peer):  # an inproc pipe has the sum, fixed when joined
+            if isinstance(peer.link, Peer):
+                self.context.set_hwms(peer)
+            else:
                 peer.outbound.set_hwm(self.options.sndhwm)
                 peer.inbound.set_hwm(self.options.rcvhwm)
 
@@ -348,6 +350,13 @@ class SocketCore:
             return
         accepted = self.context.join(peer, binder)
         binder.links.attach(accepted)
+        if connector.closed:
+            # It lingered: what it had sent before anybody bound the name is still to be received.
+            binder.pattern.connected(accepted)
+            self.context.part(accepted)
+            binder.links.detach(accepted)
+            self.context.changed.append(binder)
+            return
         for core, other in ((connector, peer), (binder, accepted)):
             other.connected = True
             core.pattern.connected(other)
@@ -441,9 +450,9 @@ class SocketCore:
     def _refuse(self, peer: Peer, reason: str, now: float) -> None:
         link = peer.link
         if isinstance(link, Peer):
-            if reason != CLOSE_REQUESTED:
-                self.links.notice(peer, reason)
-            self.drop_inproc(peer)
+            self.links.notice(peer, reason)
+            self.context.part(peer)
+            self.links.detach(peer)
         elif isinstance(link, Link):
             if reason != CLOSE_REQUESTED:
                 self.links.fail(link, HandshakeError(reason, source=self.type_name), now)
@@ -462,14 +471,15 @@ class SocketCore:
             self.context.unbind(name)
         self.inproc_names.clear()
         for peer in list(self.links.peers):
-            if isinstance(peer.link, Peer) or self._waits_for_bind(peer):
+            if isinstance(peer.link, Peer):
                 self.drop_inproc(peer)
+            elif peer.inproc:
+                if self.options.linger == 0 or not peer.outbound.messages:
+                    self.drop_inproc(peer)
+                self.links.detach(peer)
         self.links.begin_close()
         self.send_lane = self.receive_lane = None
         self.context.sockets.discard(self)
-
-    def _waits_for_bind(self, peer: Peer) -> bool:
-        return any(peer in peers for peers in self.inproc_peers.values())
 
 
 def _taken(items: list) -> list:  # type: ignore[type-arg] # of whatever the list holds

@@ -81,6 +81,7 @@ class SocketDriver:
         self._again = False
         self._signal: Signal | None = None
         self._was_writable = False
+        self._became_writable = False
         self._thread: int | None = None
         core.driver = self
         context.drivers.add(self)
@@ -178,7 +179,9 @@ class SocketDriver:
             )
 
     def unbind(self, address: str) -> None:
-        """Stop listening; the port is free when this returns. Accepted connections go on.
+        """Stop listening, and end the connections made through it once their queues are out.
+
+        The port is free when this returns.
 
         Raises:
             ZMQError: ENOENT, not bound there (a wildcard must be named as LAST_ENDPOINT gave it).
@@ -191,6 +194,8 @@ class SocketDriver:
         for listener, acceptor in self._acceptors.items():
             if listener.endpoint in (address, str(endpoint)):
                 self._stop_listening(listener, acceptor)
+                self.core.links.hang_up_accepted(listener)
+                self.pump()
                 return
         raise ZMQError(
             errno.ENOENT,
@@ -445,8 +450,9 @@ class SocketDriver:
         """
         self.pump()
         events = self.core.events()
-        if self._signal is not None and not events & PollEvent.POLLIN:
-            self._signal.clear()
+        if self._signal is not None:
+            self._became_writable = False
+            self._show_changes(self._signal)
         return events
 
     def _show_changes(self, signal: Signal) -> None:
@@ -455,9 +461,13 @@ class SocketDriver:
             return
         events = self.core.events()
         writable = bool(events & PollEvent.POLLOUT)
-        if events & PollEvent.POLLIN or (writable and not self._was_writable):
-            signal.set()
+        if writable and not self._was_writable:
+            self._became_writable = True
         self._was_writable = writable
+        if events & PollEvent.POLLIN or self._became_writable:
+            signal.set()
+        else:
+            signal.clear()
 
     # Dialling and accepting
 

@@ -93,6 +93,9 @@ def _listen_ipc(endpoint: IpcEndpoint, options: SocketOptions) -> tuple[socket.s
             sock.bind(path)
         set_ipc_options(sock, options.ipc_options())
         sock.listen(options.backlog)
+    except EndpointError:
+        sock.close()
+        raise
     except OSError as error:
         sock.close()
         if made:
