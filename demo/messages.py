@@ -9,20 +9,14 @@ run in the same environment, so both choose alike.
 from __future__ import annotations
 
 import dataclasses
+import json
 
 try:
-    from msgspec.msgpack import decode, encode
-
-    CODEC = "msgpack"
+    from msgspec import msgpack
 except ImportError:
-    import json
-
     CODEC = "JSON (msgspec is not installed)"
-    decode = json.loads
-
-    def encode(obj: object) -> bytes:
-        """Encode as JSON, in bytes as msgspec's encoder does."""
-        return json.dumps(obj).encode()
+else:
+    CODEC = "msgpack"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -81,7 +75,8 @@ Message = Prompt | Token | Finished | Failed | Status
 
 def pack(message: Message) -> bytes:
     """Encode one message as one frame."""
-    return encode((type(message).__name__, *dataclasses.astuple(message)))
+    fields = (type(message).__name__, *dataclasses.astuple(message))
+    return msgpack.encode(fields) if CODEC == "msgpack" else json.dumps(fields).encode()
 
 
 def unpack(frame: bytes) -> Message:
@@ -91,7 +86,7 @@ def unpack(frame: bytes) -> Message:
         ValueError: the frame is not one of our messages.
     """
     try:
-        kind, *fields = decode(frame)
+        kind, *fields = msgpack.decode(frame) if CODEC == "msgpack" else json.loads(frame)
         return KINDS[kind](*fields)
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"not a message of this demo: {frame[:64]!r}") from error

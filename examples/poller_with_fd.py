@@ -21,7 +21,7 @@ def main() -> None:
 
         push.send(b"from a socket")
         os.write(writing, b"from a pipe")
-        heard = []
+        heard: list[str] = []
         while len(heard) < 2:
             ready = dict(poller.poll(timeout=5000))  # ms
             assert ready, "nothing came within five seconds"

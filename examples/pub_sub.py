@@ -11,7 +11,7 @@ async def watch(context: zmq.asyncio.Context, endpoint: str, topic: str) -> str:
     async with context.socket(zmq.SUB) as sub:
         sub.subscribe(topic)
         sub.connect(endpoint)
-        return (await sub.recv()).decode()
+        return str(await sub.recv(), "utf-8")
 
 
 async def main() -> None:
