@@ -16,28 +16,31 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 
-from tests.fuzz.corpus import entries, keep
-from tests.fuzz.targets import TARGETS
-
+NAMES = sorted({path.parent.name for path in Path(__file__).parent.glob("corpus/*/*.hex")})
 MAX_SIZE = 4096  # octets in one input
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("target", choices=[*TARGETS, "all"])
+    parser.add_argument("target", choices=[*NAMES, "all"])
     parser.add_argument("seconds", type=int, nargs="?", default=60)
     arguments = parser.parse_args()
     if arguments.target == "all":
         # A process each: a coverage-guided fuzzer owns its own, and ends it.
         command = [sys.executable, "-m", "tests.fuzz"]
-        codes = [subprocess.call([*command, name, str(arguments.seconds)]) for name in TARGETS]
+        codes = [subprocess.call([*command, name, str(arguments.seconds)]) for name in NAMES]
         return max(codes)
     fuzz = guided if find_spec("atheris") else at_random
     return fuzz(arguments.target, arguments.seconds)
 
 
-def guarded(name: str):
-    """The target; what breaks it is kept."""
+def load(name: str):
+    """The target, which keeps what breaks it, and its corpus.
+
+    Imported here and not above: a guided search instruments what it imports.
+    """
+    from tests.fuzz.corpus import entries, keep
+    from tests.fuzz.targets import TARGETS
 
     def target(data: bytes) -> None:
         try:
@@ -48,31 +51,27 @@ def guarded(name: str):
             print(f"{name}: {why}: kept as", keep(name, f"broke_{digest}", data, why))
             raise
 
-    return target
+    return target, entries(name)
 
 
 def guided(name: str, seconds: int) -> int:
     import atheris
 
-    with atheris.instrument_imports(include=["zerohop"], enable_loader_override=False):
-        for module in [module for module in sys.modules if module.startswith("zerohop")]:
-            del sys.modules[module]
-        for module in ("tests.fuzz.targets", "tests.wire.kit"):
-            sys.modules.pop(module, None)
-        from tests.fuzz import targets
-    TARGETS.update(targets.TARGETS)
+    with atheris.instrument_imports(include=["zerohop"]):
+        target, corpus = load(name)
     with tempfile.TemporaryDirectory() as folder:
-        for entry, data in entries(name).items():
+        for entry, data in corpus.items():
             (Path(folder) / entry).write_bytes(data)
         options = [f"-max_total_time={seconds}", f"-max_len={MAX_SIZE}", "-print_final_stats=1"]
         os.chdir(folder)  # libFuzzer leaves files where it runs
-        atheris.Setup([sys.argv[0], folder, *options], guarded(name))
+        atheris.Setup([sys.argv[0], folder, *options], target)
         atheris.Fuzz()  # ends the process
     return 0
 
 
 def at_random(name: str, seconds: int) -> int:
-    target, corpus = guarded(name), list(entries(name).values())
+    target, entries = load(name)
+    corpus = list(entries.values())
     seed = random.randrange(2**32)
     dice, end, runs = random.Random(seed), time.monotonic() + seconds, 0
     print(f"{name}: at random, seed {seed} (install atheris for a guided search)")
