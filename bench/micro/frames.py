@@ -1,0 +1,100 @@
+"""What encoding and decoding cost: ``python -m bench.micro.frames [--json FILE]``.
+
+Each case is a batch of messages as a flush or a read has it, about 64 KiB. The figure is
+nanoseconds a message: the median of rounds, and the spread of their middle half.
+"""
+
+import argparse
+import json
+import platform
+import random
+import statistics
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from zerohop.wire.decoder import FrameDecoder
+from zerohop.wire.frames import Message, encode
+
+BATCH = 65_536  # octets
+ROUNDS = 15
+ROUND = 0.01  # seconds, at least
+
+
+def bodies(smallest: int, largest: int, count: int) -> list[bytes]:
+    """Bodies of sizes in this range, the same ones at every call."""
+    dice = random.Random(1)
+    return [bytes(dice.randint(smallest, largest)) for _ in range(count)]
+
+
+def cases() -> dict[str, list[Message]]:
+    """Messages by the name of the case."""
+    found: dict[str, list[Message]] = {}
+    for size in (16, 64, 128, 255, 256, 1024, 4096, 16_384):
+        found[f"{size} B"] = [bytes(size)] * max(1, BATCH // (size + 9))
+    for smallest, largest in ((8, 24), (32, 96), (96, 160), (200, 300), (768, 1280)):
+        found[f"{smallest}-{largest} B"] = [*bodies(smallest, largest, BATCH // largest)]
+    for name, sizes in {
+        "2 parts, 8 + 64 B": (8, 64),
+        "3 parts, 5 + 0 + 64 B": (5, 0, 64),
+        "3 parts, 5 + 0 + 1024 B": (5, 0, 1024),
+        "5 parts of 64 B": (64,) * 5,
+    }.items():
+        message: Message = [bytes(size) for size in sizes]
+        found[name] = [message] * (BATCH // (sum(sizes) + 2 * len(sizes)))
+    found["one message of 64 B alone"] = [bytes(64)]
+    found["one message of 1 MiB alone"] = [bytes(2**20)]
+    return found
+
+
+def clock(function: Callable[[], object], count: int) -> tuple[float, float]:
+    """Nanoseconds a message: the median of the rounds, and the spread of their middle half."""
+    repeats, taken = 1, 0.0
+    while taken < ROUND:
+        repeats *= 2
+        start = perf_counter()
+        for _ in range(repeats):
+            function()
+        taken = perf_counter() - start
+    results = []
+    for _ in range(ROUNDS):
+        start = perf_counter()
+        for _ in range(repeats):
+            function()
+        results.append((perf_counter() - start) / repeats / count * 1e9)
+    lower, median, upper = statistics.quantiles(results, n=4)
+    return round(median, 1), round(upper - lower, 1)
+
+
+def measure(messages: list[Message]) -> dict[str, Any]:
+    """The figures of one case, after a look whether what is encoded comes back."""
+    wire = b"".join(encode(messages))
+    decoder = FrameDecoder()
+    if decoder.receive_data(wire) != messages:
+        raise AssertionError("what was encoded does not come back")
+    encoding = clock(lambda: encode(messages), len(messages))
+    decoding = clock(lambda: decoder.receive_data(wire), len(messages))
+    return {"messages": len(messages), "encode_ns": encoding, "decode_ns": decoding}
+
+
+def main() -> None:
+    """Print a table of all cases."""
+    parser = argparse.ArgumentParser(prog="python -m bench.micro.frames", description=__doc__)
+    parser.add_argument("--json", type=Path, help="write the figures there")
+    arguments = parser.parse_args()
+    print(f"{platform.python_implementation()} {platform.python_version()}, {platform.machine()}")
+    print(f"{'ns a message':28} {'encode':>8} {'±':>6} {'decode':>8} {'±':>6}")
+    results = {}
+    for name, messages in cases().items():
+        result = results[name] = measure(messages)
+        (encoding, spread), (decoding, other) = result["encode_ns"], result["decode_ns"]
+        print(f"{name:28} {encoding:8.0f} {spread:6.0f} {decoding:8.0f} {other:6.0f}")
+    if arguments.json:
+        about = {"python": sys.version, "machine": platform.platform()}
+        arguments.json.write_text(json.dumps({"about": about, "results": results}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
