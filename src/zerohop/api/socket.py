@@ -254,10 +254,9 @@ class SocketBase(SocketOptionAccess, ValueMethods):
         address = check_address(addr)
         try:
             how(address)
-        except EndpointError:
-            raise
         except ZMQError as error:
-            if error.errno == Errno.ENOTSOCK:
+            self._driver.pump()  # a monitor may have heard of it
+            if error.errno == Errno.ENOTSOCK and not isinstance(error, EndpointError):
                 raise EndpointError(Errno.ENOTSOCK, endpoint=addr) from None
             raise
 
@@ -457,7 +456,10 @@ class SocketBase(SocketOptionAccess, ValueMethods):
             original = self._shadowed or self
             if original._feed is not None:
                 driver.on_released.append(original._stop_feed)
+            unread = [peer.inbound.messages for peer in self._core.links.peers]
             driver.close(self._options.linger)
+            for messages in unread:
+                messages.clear()  # nobody will receive them, and some may be lent
             for socket in (original, *original._shadows):
                 socket._on_close()
         self.context._remove_socket(original)
