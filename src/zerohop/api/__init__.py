@@ -10,9 +10,11 @@ and hands it to ``zerohop.io``. Does not know how to wait: that is all that ``ze
     receive      parts and messages -> what the user gets
     values       text, JSON, pickles: send_string, recv_json, ...
     options      options by method and by attribute, in any case
-    endpoints    ``with socket.bind(...)``, and random ports
+    endpoints    bind, connect, and what undoes them
     statistics   SocketStats and PeerInfo
+    insight      stats(), peers(), and a word about the classic mistakes
     monitor      what happens to a socket's connections, as pyzmq's PAIR and as records
-    socket       SocketBase
-    context      ContextBase
+    socket       SocketBase: all of this, from its beginning to its end
+    fronts       a socket and its shadows
+    context      ContextBase; context_options, and what a fork does to it: fork
 """

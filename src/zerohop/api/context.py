@@ -18,9 +18,10 @@ import warnings
 import weakref
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from zerohop.api.options import option_named
+from zerohop.api.context_options import ContextOptionAccess
+from zerohop.api.fork import contexts as _at_fork
 from zerohop.api.socket import SocketBase, name_of
-from zerohop.constants import ContextOption, Errno, SocketOption
+from zerohop.constants import ContextOption, Errno
 from zerohop.core.options import ContextOptions
 from zerohop.errors import Again, ContextTerminated, ZMQError
 from zerohop.io.context import ContextIO
@@ -28,13 +29,14 @@ from zerohop.io.context import ContextIO
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from zerohop.constants import SocketOption
+
 __all__ = ["ContextBase"]
 
 _by_handle: weakref.WeakValueDictionary[int, ContextBase] = weakref.WeakValueDictionary()
-_OWN_OPTIONS: dict[str, ContextOption] = dict(ContextOption.__members__)
 
 
-class ContextBase:
+class ContextBase(ContextOptionAccess):
     """Sockets that can reach each other over ``inproc``, their common options, and their end.
 
     Args:
@@ -54,6 +56,8 @@ class ContextBase:
     __slots__ = ("__dict__", "__weakref__", "_closed", "_io", "_options", "_shadowed", "_sockets",
                  "sockopts")  # fmt: skip
 
+    sockopts: dict[SocketOption, Any]
+
     _socket_class: ClassVar[Any] = SocketBase
     _shown_as: ClassVar[str | None] = None
     _instance: ClassVar[ContextBase | None] = None
@@ -64,7 +68,7 @@ class ContextBase:
         self, io_threads: int | ContextBase = 1, shadow: ContextBase | int | None = None
     ) -> None:
         self._closed = True  # until all is there: see __del__
-        self.sockopts: dict[SocketOption, Any] = {}
+        self.sockopts = {}
         self._sockets: weakref.WeakSet[SocketBase] = weakref.WeakSet()
         if isinstance(io_threads, ContextBase):
             shadow = io_threads
@@ -79,7 +83,7 @@ class ContextBase:
             self._options.set(ContextOption.IO_THREADS, io_threads)
             self._io = ContextIO()
             _by_handle[id(self._io)] = self
-            _contexts.add(self)
+            _at_fork.add(self)
         self._start()
         self._closed = False
 
@@ -178,89 +182,6 @@ class ContextBase:
 
     def _remove_socket(self, socket: SocketBase) -> None:
         self._sockets.discard(socket)
-
-    # Options
-
-    def get(self, option: int) -> int:
-        """Return an option of the context (``zmq_ctx_get``).
-
-        Raises:
-            ZMQError: EINVAL, no such option, or it can only be set.
-            TypeError: ``option`` is no number.
-            RuntimeError: the context is closed.
-        """
-        self._check_open()
-        return self._options.get(option)
-
-    def set(self, option: int, optval: int) -> None:
-        """Set an option of the context (``zmq_ctx_set``), for sockets made from now on.
-
-        Raises:
-            ZMQError: EINVAL, no such option, or not a value it takes.
-            TypeError: one of the two is no number.
-            RuntimeError: the context is closed.
-        """
-        self._check_open()
-        if not isinstance(optval, int):
-            raise TypeError(f"expected int, got: {optval!r}")
-        self._options.set(option, optval)
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise RuntimeError("Context has been destroyed")
-
-    def getsockopt(self, opt: int) -> Any:
-        """Return what :meth:`setsockopt` has set for new sockets.
-
-        Raises:
-            KeyError: nothing.
-        """
-        return self.sockopts[SocketOption(opt)]
-
-    def setsockopt(self, opt: int, value: Any) -> None:
-        """Set an option of all sockets made from now on; its value is looked at only then.
-
-        Raises:
-            ValueError: there is no such option.
-        """
-        self.sockopts[SocketOption(opt)] = value
-
-    def __getattr__(self, name: str) -> Any:  # whatever was set
-        own = _OWN_OPTIONS.get(name.upper())
-        if own is not None:
-            return self.get(own)
-        try:
-            return self.sockopts[self._socket_option(name)]
-        except KeyError:
-            raise AttributeError(name.upper()) from None
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name[0] == "_" or hasattr(type(self), name) or name in self.__dict__:
-            object.__setattr__(self, name, value)
-        elif (own := _OWN_OPTIONS.get(name.upper())) is not None:
-            self.set(own, value)
-        else:
-            self.sockopts[self._socket_option(name)] = value
-
-    def __delattr__(self, name: str) -> None:
-        """Forget a default socket option."""
-        option = option_named(name)
-        if name in self.__dict__:
-            object.__delattr__(self, name)
-        elif option is None:
-            raise AttributeError(f"No such socket option: {name.upper()!r}")
-        elif self.sockopts.pop(option, _MISSING) is _MISSING:
-            raise AttributeError(name.upper())
-
-    def _socket_option(self, name: str) -> SocketOption:
-        option = option_named(name)
-        if option is None:
-            raise AttributeError(f"{type(self).__name__} has no such option: {name.upper()}")
-        return option
-
-    def __dir__(self) -> list[str]:
-        """Return what the object has, and the options of contexts and sockets."""
-        return sorted({*super().__dir__(), *_OWN_OPTIONS, *SocketOption.__members__})
 
     # The end
 
@@ -382,11 +303,6 @@ class ContextBase:
         self._io.drivers.clear()
 
 
-_MISSING = object()
-_contexts: weakref.WeakSet[ContextBase] = weakref.WeakSet()
-_held: list[ContextBase] = []
-
-
 def _resolve(address: ContextBase | int) -> ContextBase:
     """The context that ``shadow`` is told of: the original, where it is itself a shadow."""
     if isinstance(address, ContextBase):
@@ -397,27 +313,3 @@ def _resolve(address: ContextBase | int) -> ContextBase:
     if context is None:
         raise ZMQError(Errno.EFAULT, hint=f"no open context of this process is {address}")
     return context
-
-
-def _before_fork() -> None:
-    """Let every thread finish its work with a context: the child must not inherit half of it."""
-    _held.extend(context for context in list(_contexts) if context._io.lock.acquire(timeout=1))
-
-
-def _after_fork_in_parent() -> None:
-    for context in _held:
-        context._io.lock.release()
-    _held.clear()
-
-
-def _after_fork_in_child() -> None:
-    for context in list(_contexts):
-        context._abandon()
-    _after_fork_in_parent()
-
-
-os.register_at_fork(
-    before=_before_fork,
-    after_in_parent=_after_fork_in_parent,
-    after_in_child=_after_fork_in_child,
-)

@@ -9,21 +9,25 @@ the context: its issue 3575).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import itertools
+from typing import TYPE_CHECKING, Any
 
+from zerohop.api.endpoints import check_address
 from zerohop.constants import Errno, Event, SocketType
 from zerohop.core.endpoint import InprocEndpoint, parse
 from zerohop.core.monitor import MonitorLog, MonitorRecord, encode
 from zerohop.core.options import SocketOptions
 from zerohop.core.socket import SocketCore
-from zerohop.errors import EndpointError, UsageError
+from zerohop.errors import EndpointError, UsageError, ZMQError
 from zerohop.io.driver import SocketDriver
 
 if TYPE_CHECKING:
+    from zerohop.api.context import ContextBase
     from zerohop.io.context import ContextIO
 
-__all__ = ["Feed"]
+__all__ = ["Feed", "MonitorMethods"]
 
+_numbers = itertools.count(1)
 _LIMIT = 2000  # messages: what two PAIRs with libzmq's default marks hold between them
 
 
@@ -91,3 +95,88 @@ def _parsed(address: str) -> object:
         return parse(address, for_bind=True)
     except EndpointError as error:
         raise UsageError(error.errno, hint=str(error)) from None
+
+
+class MonitorMethods:
+    """The part of a Socket that reports what happens to its connections."""
+
+    __slots__ = ("_feed", "_monitor_socket")
+
+    _feed: Feed | None
+    _monitor_socket: Any  # a socket of the context's own class
+
+    if TYPE_CHECKING:
+        context: ContextBase
+        _context_io: ContextIO
+        _core: SocketCore
+        _driver: SocketDriver
+
+    def monitor(self, addr: str | None, events: int = Event.ALL) -> None:
+        """Publish what happens to this socket's connections on a PAIR (``zmq_socket_monitor``).
+
+        Args:
+            addr: ``inproc://name`` to connect a PAIR to, in the same Context; it replaces an
+                earlier one. None: no more.
+            events: bits of :class:`~zerohop.constants.Event` to report.
+
+        Raises:
+            ZMQError: EPROTONOSUPPORT, not inproc; EINVAL; EADDRINUSE; ENOTSOCK.
+            TypeError: the address is no ``str``.
+        """
+        with self._driver.lock:
+            if self._core.closed:
+                raise ZMQError(Errno.ENOTSOCK)
+            self._stop_feed()
+            if addr is not None:
+                self._feed = Feed(self._context_io, check_address(addr), events)
+                self._core.links.monitors.append(self._feed)
+
+    def get_monitor_socket(self, events: int | None = None, addr: str | None = None) -> Any:
+        """Return a PAIR that receives what happens to this socket's connections.
+
+        Read it with ``zerohop.utils.monitor.recv_monitor_message``. The same one each time, until
+        :meth:`disable_monitor`.
+
+        Args:
+            events: bits of :class:`~zerohop.constants.Event`; None: all.
+            addr: the endpoint between the two; None: one that nobody uses.
+
+        Raises:
+            ZMQError: as :meth:`monitor`.
+        """
+        if self._monitor_socket is not None and not self._monitor_socket.closed:
+            return self._monitor_socket
+        if addr is None:
+            addr = f"inproc://monitor.s-{next(_numbers)}"
+        self.monitor(addr, Event.ALL if events is None else events)
+        self._monitor_socket = self.context.socket(SocketType.PAIR)
+        self._monitor_socket.connect(addr)
+        return self._monitor_socket
+
+    def disable_monitor(self) -> None:
+        """Report no more; the PAIR gets MONITOR_STOPPED as its last event and stays open.
+
+        Raises:
+            ZMQError: ENOTSOCK, closed.
+        """
+        self.monitor(None)
+        self._monitor_socket = None
+
+    def _stop_feed(self) -> None:
+        feed, self._feed = self._feed, None
+        if feed is not None:
+            if feed in self._core.links.monitors:
+                self._core.links.monitors.remove(feed)
+            feed.close()
+
+    def _open_log(self, events: int = Event.ALL) -> MonitorLog:
+        """Return a log that gets the records from now on, for a kind of Socket to iterate over."""
+        log = MonitorLog(events)
+        with self._driver.lock:
+            self._core.links.monitors.append(log)
+        return log
+
+    def _close_log(self, log: MonitorLog) -> None:
+        with self._driver.lock:
+            if log in self._core.links.monitors:
+                self._core.links.monitors.remove(log)

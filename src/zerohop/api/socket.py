@@ -27,8 +27,6 @@ each message is kept in an object of its own, the front.
 from __future__ import annotations
 
 import atexit
-import itertools
-import logging
 import operator
 import random
 import threading
@@ -36,32 +34,28 @@ import warnings
 import weakref
 from typing import TYPE_CHECKING, Any, Self
 
-from zerohop.api import statistics
-from zerohop.api.endpoints import Attachment, bind_to_random_port, check_address
+from zerohop.api.endpoints import EndpointMethods
 from zerohop.api.frame import COPY_THRESHOLD
 from zerohop.api.fronts import Fronts
-from zerohop.api.monitor import Feed
+from zerohop.api.insight import InsightMethods
+from zerohop.api.monitor import MonitorMethods
 from zerohop.api.options import SocketOptionAccess
 from zerohop.api.values import ValueMethods
-from zerohop.constants import Errno, Event, PollEvent, SocketOption, SocketType
-from zerohop.core.monitor import MonitorLog
+from zerohop.constants import Errno, SocketOption, SocketType
 from zerohop.core.option_table import ALL_TYPES
 from zerohop.core.options import SocketOptions
 from zerohop.core.socket import SocketCore
-from zerohop.errors import EndpointError, UsageError, ZMQError
+from zerohop.errors import UsageError, ZMQError
 from zerohop.io.driver import SocketDriver
 
 if TYPE_CHECKING:
     from typing import ClassVar
 
     from zerohop.api.context import ContextBase
-    from zerohop.api.statistics import PeerInfo, SocketStats
     from zerohop.io.context import ContextIO
 
 __all__ = ["SocketBase"]
 
-_log = logging.getLogger("zerohop")
-_monitor_numbers = itertools.count(1)
 _by_handle: weakref.WeakValueDictionary[int, SocketBase] = weakref.WeakValueDictionary()
 _exiting = False
 
@@ -72,7 +66,7 @@ def _begin_exit() -> None:
     _exiting = True
 
 
-class SocketBase(SocketOptionAccess, ValueMethods):
+class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAccess, ValueMethods):
     """A ZeroMQ socket without the calls that wait.
 
     Args:
@@ -88,8 +82,8 @@ class SocketBase(SocketOptionAccess, ValueMethods):
     """
 
     __slots__ = (
-        "__dict__", "__weakref__", "_context_io", "_core", "_driver", "_feed", "_mistakes",
-        "_monitor_socket", "_options", "_shadowed", "_shadows", "context", "copy_threshold",
+        "__dict__", "__weakref__", "_context_io", "_core", "_driver", "_mistakes", "_options",
+        "_shadowed", "_shadows", "context", "copy_threshold",
     )  # fmt: skip
 
     _shown_as: ClassVar[str | None] = None  # in repr, instead of the class's own name
@@ -104,8 +98,8 @@ class SocketBase(SocketOptionAccess, ValueMethods):
     ) -> None:
         self._shadowed: SocketBase | None = None
         self._shadows: weakref.WeakSet[SocketBase] = weakref.WeakSet()
-        self._monitor_socket: Any = None  # of this context's own socket class
-        self._feed: Feed | None = None
+        self._monitor_socket = None
+        self._feed = None
         self._mistakes: set[str] = set()
         self.copy_threshold = COPY_THRESHOLD if copy_threshold is None else copy_threshold
         if isinstance(ctx_or_socket, SocketBase):
@@ -207,222 +201,6 @@ class SocketBase(SocketOptionAccess, ValueMethods):
         """
         with self._driver.lock:
             return self._driver.fileno()
-
-    # Endpoints
-
-    def bind(self, addr: str) -> Attachment[Self]:
-        """Listen at an endpoint; the same socket may bind to several.
-
-        Args:
-            addr: ``tcp://interface:port`` (``*`` for all interfaces, ``*`` for a free port),
-                ``ipc://path``, ``inproc://name``. Where it really is, LAST_ENDPOINT says.
-
-        Returns:
-            A context manager that unbinds; its value is the socket.
-
-        Raises:
-            ZMQError: EADDRINUSE, ENODEV, EINVAL, EPROTONOSUPPORT, ...; the text has the address,
-                a note says what to write instead.
-            TypeError: the address is no ``str``.
-        """
-        with self._driver.lock:
-            self._attach(self._driver.bind, addr)
-            return Attachment(self, "bind", self._core.last_endpoint)
-
-    def connect(self, addr: str) -> Attachment[Self]:
-        """Begin to connect to an endpoint, and keep connected; returns at once.
-
-        Nobody need listen there yet. Where it leads may change with each attempt: names are
-        resolved anew.
-
-        Args:
-            addr: as :meth:`bind`, but a host and a port in figures; ``tcp://source;host:port``
-                connects from a given address.
-
-        Returns:
-            A context manager that disconnects; its value is the socket.
-
-        Raises:
-            ZMQError: EINVAL, EPROTONOSUPPORT; the text has the address.
-            TypeError: the address is no ``str``.
-        """
-        with self._driver.lock:
-            self._attach(self._driver.connect, addr)
-            return Attachment(self, "connect", self._core.last_endpoint)
-
-    def _attach(self, how: Any, addr: str) -> None:
-        address = check_address(addr)
-        try:
-            how(address)
-        except ZMQError as error:
-            self._driver.pump()  # a monitor may have heard of it
-            if error.errno == Errno.ENOTSOCK and not isinstance(error, EndpointError):
-                raise EndpointError(Errno.ENOTSOCK, endpoint=addr) from None
-            raise
-
-    def unbind(self, addr: str) -> None:
-        """Stop listening at an endpoint; its port is free at return. Who is connected stays so.
-
-        Args:
-            addr: as given to :meth:`bind`, or as LAST_ENDPOINT gave it (the only way with ``*``).
-
-        Raises:
-            ZMQError: ENOENT, not bound there.
-            TypeError: the address is no ``str``.
-        """
-        address = check_address(addr)
-        with self._driver.lock:
-            self._driver.unbind(address)
-            self._driver.pump()
-
-    def disconnect(self, addr: str) -> None:
-        """End the connection to an endpoint. What is queued for it is still sent, for LINGER.
-
-        Raises:
-            ZMQError: ENOENT, not connected there.
-            TypeError: the address is no ``str``.
-        """
-        address = check_address(addr)
-        with self._driver.lock:
-            self._driver.disconnect(address)
-
-    def bind_to_random_port(
-        self, addr: str, min_port: int = 49152, max_port: int = 65536, max_tries: int = 100
-    ) -> int:
-        """Bind to a port that is free.
-
-        Args:
-            addr: an endpoint without its port: ``tcp://127.0.0.1``.
-            min_port: the lowest.
-            max_port: one above the highest. With both as they are, the system chooses.
-            max_tries: how many random ports to try.
-
-        Returns:
-            The port.
-
-        Raises:
-            ZMQBindError: all that were tried are taken.
-            ZMQError: as :meth:`bind`, except EADDRINUSE.
-        """
-        return bind_to_random_port(self, addr, min_port, max_port, max_tries)
-
-    # Insight
-
-    def stats(self) -> SocketStats:
-        """Return queues, traffic and drops of the whole socket, at this moment."""
-        with self._driver.lock:
-            return statistics.stats(self._core)
-
-    def peers(self) -> list[PeerInfo]:
-        """Return who is connected, who will be, and what is queued for whom, at this moment."""
-        with self._driver.lock:
-            return statistics.peers(self._core)
-
-    def last_error(self, endpoint: str) -> Exception | None:
-        """Return what went wrong last at an endpoint; None: nothing since it is connected.
-
-        Raises:
-            ZMQError: ENOENT, no such tcp or ipc endpoint.
-        """
-        with self._driver.lock:
-            return statistics.last_error(self._core, endpoint)
-
-    def _warn_before_waiting(self, event: PollEvent) -> None:
-        """Say once what can never come true as things are; called before a call waits.
-
-        Log lines and not ``warnings``: another thread may be about to put it right.
-        """
-        core = self._core
-        if (
-            event == PollEvent.POLLIN
-            and core.type == SocketType.SUB
-            and not core.pattern.topics_count()
-        ):
-            self._warn(
-                "waits for messages and has not subscribed to any; "
-                'subscribe("") receives everything'
-            )
-        if not (
-            core.links.dialers or core.links.listeners or core.inproc_names or core.links.peers
-        ):
-            self._warn("waits, and is neither bound nor connected to anything")
-
-    def _warn(self, mistake: str) -> None:
-        if mistake not in self._mistakes:
-            self._mistakes.add(mistake)
-            _log.warning("%s socket %s", self._core.type_name, mistake)
-
-    # Monitors
-
-    def monitor(self, addr: str | None, events: int = Event.ALL) -> None:
-        """Publish what happens to this socket's connections on a PAIR (``zmq_socket_monitor``).
-
-        Args:
-            addr: ``inproc://name`` to connect a PAIR to, in the same Context; it replaces an
-                earlier one. None: no more.
-            events: bits of :class:`~zerohop.constants.Event` to report.
-
-        Raises:
-            ZMQError: EPROTONOSUPPORT, not inproc; EINVAL; EADDRINUSE; ENOTSOCK.
-            TypeError: the address is no ``str``.
-        """
-        with self._driver.lock:
-            if self._core.closed:
-                raise ZMQError(Errno.ENOTSOCK)
-            self._stop_feed()
-            if addr is not None:
-                self._feed = Feed(self._context_io, check_address(addr), events)
-                self._core.links.monitors.append(self._feed)
-
-    def get_monitor_socket(self, events: int | None = None, addr: str | None = None) -> Any:
-        """Return a PAIR that receives what happens to this socket's connections.
-
-        Read it with ``zerohop.utils.monitor.recv_monitor_message``. The same one each time, until
-        :meth:`disable_monitor`.
-
-        Args:
-            events: bits of :class:`~zerohop.constants.Event`; None: all.
-            addr: the endpoint between the two; None: one that nobody uses.
-
-        Raises:
-            ZMQError: as :meth:`monitor`.
-        """
-        if self._monitor_socket is not None and not self._monitor_socket.closed:
-            return self._monitor_socket
-        if addr is None:
-            addr = f"inproc://monitor.s-{next(_monitor_numbers)}"
-        self.monitor(addr, Event.ALL if events is None else events)
-        self._monitor_socket = self.context.socket(SocketType.PAIR)
-        self._monitor_socket.connect(addr)
-        return self._monitor_socket
-
-    def disable_monitor(self) -> None:
-        """Report no more; the PAIR gets MONITOR_STOPPED as its last event and stays open.
-
-        Raises:
-            ZMQError: ENOTSOCK, closed.
-        """
-        self.monitor(None)
-        self._monitor_socket = None
-
-    def _stop_feed(self) -> None:
-        feed, self._feed = self._feed, None
-        if feed is not None:
-            if feed in self._core.links.monitors:
-                self._core.links.monitors.remove(feed)
-            feed.close()
-
-    def _open_log(self, events: int = Event.ALL) -> MonitorLog:
-        """Return a log that gets the records from now on, for a kind of Socket to iterate over."""
-        log = MonitorLog(events)
-        with self._driver.lock:
-            self._core.links.monitors.append(log)
-        return log
-
-    def _close_log(self, log: MonitorLog) -> None:
-        with self._driver.lock:
-            if log in self._core.links.monitors:
-                self._core.links.monitors.remove(log)
 
     # Groups: of draft socket types only
 

@@ -1,0 +1,73 @@
+"""What a socket tells about itself: statistics when asked, and the classic mistakes unasked."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from zerohop.api import statistics
+from zerohop.constants import PollEvent, SocketType
+
+if TYPE_CHECKING:
+    from zerohop.api.statistics import PeerInfo, SocketStats
+    from zerohop.core.socket import SocketCore
+    from zerohop.io.driver import SocketDriver
+
+__all__ = ["InsightMethods"]
+
+_log = logging.getLogger("zerohop")
+
+
+class InsightMethods:
+    """The part of a Socket that libzmq does not have."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        _core: SocketCore
+        _driver: SocketDriver
+        _mistakes: set[str]
+
+    def stats(self) -> SocketStats:
+        """Return queues, traffic and drops of the whole socket, at this moment."""
+        with self._driver.lock:
+            return statistics.stats(self._core)
+
+    def peers(self) -> list[PeerInfo]:
+        """Return who is connected, who will be, and what is queued for whom, at this moment."""
+        with self._driver.lock:
+            return statistics.peers(self._core)
+
+    def last_error(self, endpoint: str) -> Exception | None:
+        """Return what went wrong last at an endpoint; None: nothing since it is connected.
+
+        Raises:
+            ZMQError: ENOENT, no such tcp or ipc endpoint.
+        """
+        with self._driver.lock:
+            return statistics.last_error(self._core, endpoint)
+
+    def _warn_before_waiting(self, event: PollEvent) -> None:
+        """Say once what can never come true as things are; called before a call waits.
+
+        Log lines and not ``warnings``: another thread may be about to put it right.
+        """
+        core = self._core
+        if (
+            event == PollEvent.POLLIN
+            and core.type == SocketType.SUB
+            and not core.pattern.topics_count()
+        ):
+            self._warn(
+                "waits for messages and has not subscribed to any; "
+                'subscribe("") receives everything'
+            )
+        if not (
+            core.links.dialers or core.links.listeners or core.inproc_names or core.links.peers
+        ):
+            self._warn("waits, and is neither bound nor connected to anything")
+
+    def _warn(self, mistake: str) -> None:
+        if mistake not in self._mistakes:
+            self._mistakes.add(mistake)
+            _log.warning("%s socket %s", self._core.type_name, mistake)
