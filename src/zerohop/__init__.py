@@ -11,9 +11,17 @@ The blocking API, with pyzmq's names. The same sockets on an event loop are in `
 
 from zerohop import constants
 from zerohop._version import __version__
+from zerohop.api.about import (
+    has,
+    pyzmq_version,
+    pyzmq_version_info,
+    zmq_version,
+    zmq_version_info,
+)
 from zerohop.api.frame import COPY_THRESHOLD, Frame, Message
 from zerohop.api.tracker import MessageTracker
 from zerohop.constants import *  # noqa: F403 - their __all__ is tested against pyzmq's, name by name
+from zerohop.core.endpoint import IPC_PATH_MAX_LEN
 from zerohop.errors import (
     Again,
     ContextTerminated,
@@ -34,9 +42,15 @@ from zerohop.sync.context import Context
 from zerohop.sync.poller import Poller, select, zmq_poll
 from zerohop.sync.socket import Socket
 
+DRAFT_API = False
+SyncContext = Context
+SyncSocket = Socket
+
 __all__ = [
     *constants.__all__,
     "COPY_THRESHOLD",
+    "DRAFT_API",
+    "IPC_PATH_MAX_LEN",
     "Again",
     "Context",
     "ContextTerminated",
@@ -51,13 +65,20 @@ __all__ = [
     "Poller",
     "ProtocolError",
     "Socket",
+    "SyncContext",
+    "SyncSocket",
     "UsageError",
     "ZMQBaseError",
     "ZMQBindError",
     "ZMQError",
     "ZMQVersionError",
     "__version__",
+    "has",
+    "pyzmq_version",
+    "pyzmq_version_info",
     "select",
     "strerror",
     "zmq_poll",
+    "zmq_version",
+    "zmq_version_info",
 ]

@@ -456,13 +456,12 @@ def test_a_reactor_that_nobody_stops_needs_no_thread_while_there_is_nothing_to_d
 def test_a_child_process_has_a_closed_reactor_and_leaves_the_parents_alone():
     program = """
         import os, socket
-        from zerohop.io.context import ContextIO
-        from zerohop.sync.reactor import reactor_of
+        from zerohop import Context
         from zerohop.sync.seat import Waiter
 
         a, b = socket.socketpair()
-        context = ContextIO()
-        reactor = reactor_of(context)
+        context = Context()
+        reactor = context._reactor
         waiter = Waiter(reactor)
         with reactor.lock:
             reactor.add_reader(a.fileno(), waiter.wake)

@@ -14,17 +14,21 @@ from __future__ import annotations
 
 from collections import deque
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from zerohop.errors import ZMQError
+from zerohop.constants import PollEvent, SocketType
+from zerohop.errors import Again
+from zerohop.sync.waiters import IN, OUT, OVER, Waiters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from zerohop.api.socket import SocketBase
     from zerohop.io.driver import SocketDriver
     from zerohop.patterns.pipe import Message, Part, Pipe
     from zerohop.sync.reactor import Reactor
-    from zerohop.sync.seat import Waiter
+
+_T = TypeVar("_T")
 
 _MOMENT = 200e-6  # seconds: the longest that a message lies about while the program sends more
 _AT_ONCE = 4  # messages; a client that sends a few requests and then waits never leaves this
@@ -37,8 +41,6 @@ NO_LANE: tuple[Callable[[], Any], Pipe | None] = (_EMPTY.popleft, None)
 """What ``receive_lane`` is while nothing can be received without the lock."""
 
 _UNLIMITED = 1 << 62
-POLLER = 1 << 20
-"""In a mask of what is waited for: only looks, so that somebody else may be woken, too."""
 
 
 class Front:
@@ -51,21 +53,24 @@ class Front:
         send_lane: the pipe to append to without the lock, its queue, and at which length to call
             :meth:`sent`; None: there is none now.
         receive_lane: what takes the next message off its pipe without the lock, and that pipe.
+        waiters: the calls that wait in this socket.
     """
 
     __slots__ = (
-        "_at_once", "_core", "_foreign", "_limit", "_lock", "_pending", "_pump", "_reactor",
-        "_scheduled", "_since", "_visits", "_waiting", "receive_lane", "send_lane",
+        "_at_once", "_core", "_driver", "_foreign", "_limit", "_lock", "_pending", "_pump",
+        "_reactor", "_scheduled", "_since", "_sound", "_visits", "receive_lane", "send_lane",
+        "waiters",
     )  # fmt: skip
 
     def __init__(self, driver: SocketDriver, reactor: Reactor) -> None:
+        self._driver = driver
         self._core = driver.core
         self._lock = driver.lock
         self._reactor = reactor
         self.send_lane: tuple[Pipe, deque[Message], int] | None = None
         self.receive_lane = NO_LANE
-        # Who waits, in the order they came: for what, and woken by what.
-        self._waiting: dict[Waiter, int] = {}
+        self.waiters = Waiters(driver.core, reactor)
+        self._sound = False
         self._limit = _BATCH
         self._at_once = 0
         self._since = 0.0
@@ -90,8 +95,8 @@ class Front:
             self.send_lane = None if pipe is None else (pipe, pipe.messages, self._mark(pipe))
             pipe = core.receive_lane
             self.receive_lane = NO_LANE if pipe is None else (pipe.messages.popleft, pipe)
-        if self._waiting:
-            self.wake()
+        if self.waiters:
+            self.waiters.wake()
         return False
 
     def _mark(self, pipe: Pipe) -> int:
@@ -158,7 +163,8 @@ class Front:
             or context.writable
             or context.readable
             or context.changed
-            or self._waiting
+            or self.waiters
+            or self._driver.watched
             or core.receive_lane is not self.receive_lane[1]
         ):
             self._pump()
@@ -172,38 +178,85 @@ class Front:
 
     # Waiting
 
-    def wait_for(self, waiter: Waiter, mask: int) -> None:
-        """Wake ``waiter`` when the socket is ready for ``mask``, or for ever unready. Lock held."""
-        self._waiting[waiter] = mask
+    def send(
+        self,
+        send: Callable[[Any], None],
+        message: Message,
+        flags: int,
+        timeout: float | None,
+        socket: SocketBase,
+    ) -> None:
+        """Send past the lane, as soon as the core takes the message.
 
-    def wait_no_more(self, waiter: Waiter) -> None:
-        """Forget the waiter; what it did not use is somebody else's."""
-        self._waiting.pop(waiter, None)
-        if self._waiting:
-            self.wake()
+        Args:
+            send: ``core.send``, or what else gives the message to the core.
+            message: what to give it.
+            flags: DONTWAIT, or 0.
+            timeout: seconds, None: SNDTIMEO.
+            socket: who calls; warned of a wait that cannot end.
 
-    def wake(self) -> None:
-        """Wake those whose wait is over: every poller, and one other for each direction.
-
-        The one that is woken wakes the next when it leaves something (:meth:`wait_no_more`).
+        Raises:
+            Again: not in time.
+            ZMQError: as ``core.send``.
         """
-        try:
-            ready = int(self._core.events())
-        except ZMQError:  # closed, or the context is terminated: everybody shall hear of it
-            self.wake_all()
-            return
-        for waiter, mask in self._waiting.items():
-            if mask & ready:
-                waiter.wake()
-                if not mask & POLLER:
-                    ready &= ~mask
+        with self._lock:
+            deadline = None
+            while True:
+                try:
+                    send(message)
+                except Again:
+                    if deadline == OVER:
+                        raise
+                    if deadline is None:
+                        option = self._core.options.sndtimeo
+                        deadline = self.waiters.deadline(flags, timeout, option)
+                        self._check(socket, PollEvent.POLLOUT)
+                    deadline = self.waiters.wait(OUT, deadline)
+                else:
+                    self.flush()
+                    return
+
+    def receive(
+        self, receive: Callable[[], _T], flags: int, timeout: float | None, socket: SocketBase
+    ) -> _T:
+        """Receive past the lane, as soon as the core has something. Lock held.
+
+        Args:
+            receive: ``core.receive`` or ``core.receive_part``.
+            flags: DONTWAIT, or 0.
+            timeout: seconds, None: RCVTIMEO.
+            socket: who calls; warned of a wait that cannot end.
+
+        Raises:
+            Again: not in time.
+            ZMQError: as ``core.receive``.
+        """
+        deadline = None
+        while True:
+            try:
+                taken = receive()
+            except Again:
+                if deadline == OVER:
+                    raise
+                if deadline is None:
+                    option = self._core.options.rcvtimeo
+                    deadline = self.waiters.deadline(flags, timeout, option)
+                    self._check(socket, PollEvent.POLLIN)
+                deadline = self.waiters.wait(IN, deadline)
+            else:
+                self.received()
+                return taken
+
+    def _check(self, socket: SocketBase, event: PollEvent) -> None:
+        """Warn of a wait that cannot end; costs nothing once the socket was seen to be sound."""
+        if not self._sound:
+            socket._warn_before_waiting(event)
+            core = self._core
+            self._sound = bool(core.links.peers) and (
+                core.type != SocketType.SUB or core.pattern.topics_count() > 0
+            )
 
     def end(self) -> None:
         """The socket has been closed: no lane, and nothing to wait for. Lock held."""
         self.send_lane, self.receive_lane = None, NO_LANE
-        self.wake_all()
-
-    def wake_all(self) -> None:
-        """Let everybody see for themselves that the socket has come to its end."""
-        for waiter in self._waiting:
-            waiter.wake()
+        self.waiters.wake_all()

@@ -15,9 +15,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from zerohop.constants import PollEvent
-from zerohop.sync.front import POLLER
 from zerohop.sync.seat import FOREVER, Waiter
 from zerohop.sync.socket import Socket
+from zerohop.sync.waiters import POLLER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -245,7 +245,7 @@ class _Poll:
         for socket, flags in self._sockets:
             with socket._driver.lock:
                 ours = socket._reactor is self._reactor
-                socket._front.wait_for(self._waiter if ours else self._relay, flags | POLLER)
+                socket._front.waiters.add(self._waiter if ours else self._relay, flags | POLLER)
         with self._reactor.lock:
             self._descriptors.watch(self._reactor, self._waiter)
 
@@ -253,7 +253,7 @@ class _Poll:
         for socket, _ in self._sockets:
             with socket._driver.lock:
                 ours = socket._reactor is self._reactor
-                socket._front.wait_no_more(self._waiter if ours else self._relay)
+                socket._front.waiters.remove(self._waiter if ours else self._relay)
         with self._reactor.lock:
             self._descriptors.unwatch(self._reactor)
 

@@ -22,11 +22,11 @@ from zerohop.api.parts import (
 )
 from zerohop.api.receive import as_frame, as_frames, as_message, as_octets, as_octets_list
 from zerohop.api.socket import SocketBase
-from zerohop.constants import Errno, Flag, PollEvent
+from zerohop.constants import Errno, Flag, PollEvent, SocketOption
 from zerohop.errors import Again, ZMQError
-from zerohop.sync.front import POLLER, Front
+from zerohop.sync.front import Front
 from zerohop.sync.reactor import reactor_of
-from zerohop.sync.seat import FOREVER, Waiter
+from zerohop.sync.waiters import NEWS, OVER, POLLER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -37,14 +37,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-_DONTWAIT = int(Flag.DONTWAIT)
 _SNDMORE = int(Flag.SNDMORE)
-_IN = int(PollEvent.POLLIN)
-_OUT = int(PollEvent.POLLOUT)
-
-# Deadlines besides those on the reactor's clock.
-_AT_ONCE = 0.0  # do the I/O that can be done, and no more
-_OVER = -1.0  # the time is over; the next Again is the caller's
 
 
 class Socket(SocketBase):
@@ -114,10 +107,8 @@ class Socket(SocketBase):
         if routing_id is not None or group is not None:
             refuse_draft_arguments(routing_id, group)
         part, tracker = make_part(data, copy=copy, track=track, copy_threshold=self.copy_threshold)
-        if flags & _SNDMORE:
-            self._wait_to_send(self._core.send_part, part, flags, timeout)
-        else:
-            self._wait_to_send(self._core.send, part, flags, timeout)
+        send = self._core.send_part if flags & _SNDMORE else self._core.send
+        self._front.send(send, part, flags, timeout, self)
         return tracker
 
     def send_multipart(
@@ -142,34 +133,13 @@ class Socket(SocketBase):
         message, tracker = make_message(
             parts, copy=copy, track=track, copy_threshold=self.copy_threshold
         )
-        if flags & _SNDMORE:
-            self._wait_to_send(self._send_parts, message, flags, timeout)
-        else:
-            self._wait_to_send(self._core.send, message, flags, timeout)
+        send = self._send_parts if flags & _SNDMORE else self._core.send
+        self._front.send(send, message, flags, timeout, self)
         return tracker
 
     def _send_parts(self, message: Message) -> None:
         for part in message if isinstance(message, list) else [message]:
             self._core.send_part(part)
-
-    def _wait_to_send(
-        self, send: Callable[[Any], None], message: Message, flags: int, timeout: float | None
-    ) -> None:
-        """Send with the lock, as soon as the core takes the message."""
-        with self._driver.lock:
-            deadline: float | None = None
-            while True:
-                try:
-                    send(message)
-                except Again:
-                    if deadline == _OVER:
-                        raise
-                    if deadline is None:
-                        deadline = self._deadline(flags, timeout, self._options.sndtimeo)
-                    deadline = self._wait(_OUT, deadline)
-                else:
-                    self._front.flush()
-                    return
 
     # Receiving
 
@@ -239,7 +209,7 @@ class Socket(SocketBase):
             message = take()
         except IndexError:
             with self._driver.lock:
-                message = self._wait_to_receive(self._core.receive, flags, timeout)
+                message = self._front.receive(self._core.receive, flags, timeout, self)
         else:
             if pipe.full:  # type: ignore[union-attr]
                 self._front.drained(pipe)  # type: ignore[arg-type]
@@ -249,7 +219,7 @@ class Socket(SocketBase):
         """The next part, and whether its message has more."""
         with self._driver.lock:
             core = self._core
-            part = self._wait_to_receive(core.receive_part, flags, timeout)
+            part = self._front.receive(core.receive_part, flags, timeout, self)
             if core.receiving_more:
                 self._front.activity()  # the lane is closed until the last part is taken
             return part, core.receiving_more
@@ -259,22 +229,6 @@ class Socket(SocketBase):
         with self._driver.lock:
             self._core.put_back(message)
             self._front.activity()
-
-    def _wait_to_receive(self, receive: Callable[[], _T], flags: int, timeout: float | None) -> _T:
-        """Receive as soon as the core has something. Lock held."""
-        deadline: float | None = None
-        while True:
-            try:
-                taken = receive()
-            except Again:
-                if deadline == _OVER:
-                    raise
-                if deadline is None:
-                    deadline = self._deadline(flags, timeout, self._options.rcvtimeo)
-                deadline = self._wait(_IN, deadline)
-            else:
-                self._front.received()
-                return taken
 
     def recv_into(
         self,
@@ -319,6 +273,18 @@ class Socket(SocketBase):
 
     # Waiting
 
+    def get(self, option: int) -> int | bytes:
+        """Return an option's value (``zmq_getsockopt``). EVENTS first does what I/O can be done.
+
+        Raises:
+            ZMQError: EINVAL, no such option, or it can only be set; ENOTSOCK, closed; ETERM.
+            TypeError: ``option`` is no number.
+        """
+        if option == SocketOption.EVENTS and not self.closed:
+            with self._driver.lock:
+                self._reactor.poll()
+        return super().get(option)
+
     def poll(self, timeout: float | None = None, flags: int = PollEvent.POLLIN) -> int:
         """Wait until the socket is ready.
 
@@ -334,31 +300,53 @@ class Socket(SocketBase):
         """
         if self.closed:
             raise ZMQError(Errno.ENOTSUP)
+        wanted = int(flags)
+        seconds = None if timeout is None or timeout < 0 else timeout / 1000
+        return self._wait_until(lambda: int(self._core.events()) & wanted, wanted | POLLER, seconds)
+
+    def wait_connected(self, timeout: float | None = None) -> None:
+        """Wait until every endpoint that this socket connects to has a peer, handshake done.
+
+        A socket that only binds waits for its first peer.
+
+        Args:
+            timeout: seconds; None: without limit.
+
+        Raises:
+            Again: not in time; a note names the endpoints and their last errors.
+        """
+        if not self._wait_until(self._core.connected, NEWS, timeout):
+            raise Again(hint=self._core.why_not_connected())
+
+    def wait_for_subscribers(
+        self, topic: bytes | str = b"", n: int = 1, timeout: float | None = None
+    ) -> None:
+        """Wait until ``n`` connected peers would get a message that starts with ``topic``.
+
+        For PUB and XPUB: the end of ``sleep(0.1)`` for slow joiners.
+
+        Args:
+            topic: as :meth:`subscribe` takes it at the other end.
+            n: how many peers.
+            timeout: seconds; None: without limit.
+
+        Raises:
+            Again: not in time; a note says how many there are.
+        """
+        prefix = topic.encode() if isinstance(topic, str) else topic
+        pattern = self._core.pattern
+        if not self._wait_until(lambda: pattern.subscribers(prefix) >= n, NEWS, timeout):
+            there = pattern.subscribers(prefix)
+            raise Again(hint=f"{there} of {n} subscribers to {prefix!r}")
+
+    def _wait_until(self, condition: Callable[[], _T], mask: int, seconds: float | None) -> _T:
+        """Wait until a condition of the core is true, or the time is over; return what it gives."""
+        waiters = self._front.waiters
         with self._driver.lock:
-            deadline = _AT_ONCE if timeout == 0 else FOREVER
-            if timeout is not None and timeout > 0:
-                deadline = self._reactor.time() + timeout / 1000
+            deadline = waiters.deadline(0, seconds, None)
             while True:
-                events = int(self._core.events()) & flags
-                if events or deadline == _OVER:
-                    return events
-                deadline = self._wait(flags | POLLER, deadline)
-
-    def _deadline(self, flags: int, timeout: float | None, option: float | None) -> float:
-        seconds = option if timeout is None else timeout
-        if flags & _DONTWAIT or (seconds is not None and seconds <= 0):
-            return _AT_ONCE
-        return FOREVER if seconds is None else self._reactor.time() + seconds
-
-    def _wait(self, mask: int, deadline: float) -> float:
-        """Wait until the core should be asked again; return the deadline, perhaps ``_OVER``."""
-        reactor = self._reactor
-        if deadline == _AT_ONCE:
-            reactor.poll()
-            return _OVER
-        waiter = Waiter(reactor)
-        self._front.wait_for(waiter, mask)
-        try:
-            return deadline if reactor.wait(waiter, deadline) else _OVER
-        finally:
-            self._front.wait_no_more(waiter)
+                self._core.check_open()
+                value = condition()
+                if value or deadline == OVER:
+                    return value
+                deadline = waiters.wait(mask, deadline)

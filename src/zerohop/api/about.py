@@ -1,0 +1,44 @@
+"""What this library is, for programs that ask as they ask pyzmq: versions and capabilities."""
+
+from __future__ import annotations
+
+from zerohop.constants import LIBZMQ_VERSION
+
+__all__ = ["has", "pyzmq_version", "pyzmq_version_info", "zmq_version", "zmq_version_info"]
+
+_PYZMQ_VERSION = "27.3.0"  # the pyzmq whose names, errors and texts ours are held against
+_CAPABILITIES = frozenset({"ipc"})
+
+
+def zmq_version() -> str:
+    """Return the version of libzmq that we behave as: ``"4.3.5"``."""
+    return LIBZMQ_VERSION
+
+
+def zmq_version_info() -> tuple[int, int, int]:
+    """Return :func:`zmq_version` as numbers, to compare."""
+    return _numbers(LIBZMQ_VERSION)
+
+
+def pyzmq_version() -> str:
+    """Return the version of pyzmq whose API this is; ``zerohop.__version__`` is our own."""
+    return _PYZMQ_VERSION
+
+
+def pyzmq_version_info() -> tuple[int, int, int]:
+    """Return :func:`pyzmq_version` as numbers, to compare."""
+    return _numbers(_PYZMQ_VERSION)
+
+
+def has(capability: str) -> bool:
+    """Return whether an optional part is there (``zmq_has``).
+
+    Args:
+        capability: ``"ipc"``, ``"curve"``, ``"draft"``, ...
+    """
+    return capability.lower() in _CAPABILITIES
+
+
+def _numbers(version: str) -> tuple[int, int, int]:
+    major, minor, patch = map(int, version.split("."))
+    return major, minor, patch

@@ -1,0 +1,106 @@
+"""Who waits in one blocking socket: for what, and until when.
+
+A wait is over when the core *may* answer otherwise than Again; whoever waited then asks it, and
+perhaps waits on. One of those that want to receive is woken at a time, the others when it leaves
+something (so a message wakes one thread and not twenty), and likewise of those that want to send.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zerohop.constants import Flag, PollEvent
+from zerohop.errors import ZMQError
+from zerohop.sync.seat import FOREVER, Waiter
+
+if TYPE_CHECKING:
+    from zerohop.core.socket import SocketCore
+    from zerohop.sync.reactor import Reactor
+
+# What a mask is made of.
+IN = int(PollEvent.POLLIN)
+OUT = int(PollEvent.POLLOUT)
+POLLER = 1 << 20  # only looks: does not keep a message from waking somebody else
+NEWS = 1 << 21  # whatever happens to the socket
+
+# Deadlines besides those on the reactor's clock.
+AT_ONCE = 0.0  # do the I/O that can be done, and no more
+OVER = -1.0  # the time is over: the next Again is the caller's
+
+_DONTWAIT = int(Flag.DONTWAIT)
+
+
+class Waiters:
+    """The waiting calls of one socket. Every method is called with the lock held.
+
+    Args:
+        core: the socket's.
+        reactor: what a wait drives, or sleeps on.
+    """
+
+    __slots__ = ("_core", "_reactor", "_waiting")
+
+    def __init__(self, core: SocketCore, reactor: Reactor) -> None:
+        self._core = core
+        self._reactor = reactor
+        self._waiting: dict[Waiter, int] = {}  # in the order they came
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def deadline(self, flags: int, timeout: float | None, option: float | None) -> float:
+        """When a call gives up.
+
+        Args:
+            flags: DONTWAIT: at once.
+            timeout: seconds, as the call was given it; None: as the option says.
+            option: RCVTIMEO or SNDTIMEO in seconds; None: never.
+        """
+        seconds = option if timeout is None else timeout
+        if flags & _DONTWAIT or (seconds is not None and seconds <= 0):
+            return AT_ONCE
+        return FOREVER if seconds is None else self._reactor.time() + seconds
+
+    def wait(self, mask: int, deadline: float) -> float:
+        """Wait until the core should be asked again.
+
+        Returns:
+            The deadline for the next wait, if the core still says no: ``OVER`` when it has passed.
+        """
+        if deadline == AT_ONCE:
+            self._reactor.poll()
+            return OVER
+        waiter = Waiter(self._reactor)
+        self.add(waiter, mask)
+        try:
+            return deadline if self._reactor.wait(waiter, deadline) else OVER
+        finally:
+            self.remove(waiter)
+
+    def add(self, waiter: Waiter, mask: int) -> None:
+        """Wake ``waiter`` when the socket is ready for ``mask``, or has come to its end."""
+        self._waiting[waiter] = mask
+
+    def remove(self, waiter: Waiter) -> None:
+        """Forget the waiter; what it did not use is somebody else's."""
+        self._waiting.pop(waiter, None)
+        if self._waiting:
+            self.wake()
+
+    def wake(self) -> None:
+        """Wake those whose wait is over."""
+        try:
+            ready = int(self._core.events()) | NEWS
+        except ZMQError:  # closed, or the context is terminated: everybody shall hear of it
+            self.wake_all()
+            return
+        for waiter, mask in self._waiting.items():
+            if mask & ready:
+                waiter.wake()
+                if not mask & (POLLER | NEWS):
+                    ready &= ~mask
+
+    def wake_all(self) -> None:
+        """Let everybody see for themselves that the socket has come to its end."""
+        for waiter in self._waiting:
+            waiter.wake()
