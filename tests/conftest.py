@@ -115,18 +115,20 @@ def nothing_is_left_behind(request, ipc_directory, warm_loops):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem):
-    """Run an ``async def`` test on the driver of its network, and close that network after it."""
+    """Run an ``async def`` test on the driver of its network, and close its networks after it."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     names = pyfuncitem._fixtureinfo.argnames
     arguments = {name: pyfuncitem.funcargs[name] for name in names}
     net = pyfuncitem.funcargs["net"]
+    nets = [value for value in pyfuncitem.funcargs.values() if isinstance(value, Net)]
 
     async def body():
         try:
             await pyfuncitem.obj(**arguments)
         finally:
-            await net.close()
+            for each in nets:
+                await each.close()
 
     net.driver.run(body())
     return True
