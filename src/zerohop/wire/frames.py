@@ -102,17 +102,16 @@ def _join(batch: list[bytes]) -> bytes | None:
     """Encode messages of one frame without a loop of ours, or not at all if some are large."""
     sizes = list(map(len, batch))
     size = sizes[0]
-    if sizes.count(size) == len(sizes) and size < BY_REFERENCE:
+    if size == sizes[-1] and sizes.count(size) == len(sizes) and size < BY_REFERENCE:
         header = _header(0, size)
         return header + header.join(batch)
-    size = max(sizes)
-    if size >= BY_REFERENCE:
-        return None
     pieces = batch * 2
     pieces[1::2] = batch
-    if size < _SHORT:
+    try:
         pieces[::2] = map(_HEADERS.__getitem__, sizes)
-    else:
+    except IndexError:
+        if max(sizes) >= BY_REFERENCE:
+            return None
         pieces[::2] = [_HEADERS[n] if n < _SHORT else _header(0, n) for n in sizes]
     return b"".join(pieces)
 
