@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 import threading
 import warnings
 import weakref
@@ -262,7 +263,8 @@ class ContextBase(ContextOptionAccess):
     def __del__(self) -> None:
         """Its sockets hold it, so they are gone: nothing can be waited for but their messages."""
         try:
-            if self._closed or self._shadowed is not None:
+            # At exit everything goes: no news to anybody, and no thread runs that one could wait for.
+            if self._closed or self._shadowed is not None or sys.is_finalizing():
                 return
         except AttributeError:  # the constructor has failed
             return
