@@ -38,9 +38,8 @@ if TYPE_CHECKING:
     from zerohop.patterns.pipe import Message, Pipe
 
 CREDIT = 128  # operations between two looks at the clock; also messages queued before a flush
-_TURN = (
-    0.001  # seconds a socket may keep the loop: a 1 ms ticker beside a flood runs > 500 times a s
-)
+_TURN = 0.001  # seconds a socket may keep the loop
+_MOMENT = 50e-6  # seconds; sends that follow each other faster are gathered
 _DONTWAIT = int(Flag.DONTWAIT)
 _SNDMORE = int(Flag.SNDMORE)
 
@@ -55,7 +54,8 @@ class Front:
 
     __slots__ = (
         "_conditions", "_context", "_core", "_driver", "_lock", "_loop", "_options", "_receivers",
-        "_senders", "_turn", "_turn_started", "_yielding", "credit", "receive_lane", "send_lane",
+        "_senders", "_turn", "_turn_started", "_wrote_at", "_yielding", "credit", "receive_lane",
+        "send_lane",
     )  # fmt: skip
 
     def __init__(self, driver: SocketDriver, context: ContextIO) -> None:
@@ -70,6 +70,7 @@ class Front:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._turn: asyncio.Handle | None = None
         self._turn_started = 0.0
+        self._wrote_at = 0.0
         self._receivers: deque[WaitingReceive] = deque()
         self._senders: deque[tuple[Waiting, Message, bool]] = deque()
         self._conditions: list[tuple[Waiting, Callable[[], int]]] = []
@@ -118,9 +119,10 @@ class Front:
 
     def _sent(self, loop: asyncio.AbstractEventLoop, result: Any) -> Awaitable[Any]:
         """Write now, or leave it to the end of the turn; yield if the turn is getting long."""
-        if self._turn is None:
-            self._begin_turn(loop)
-        elif (
+        if self._turn is None and self._first(loop):
+            self._driver.pump()
+            return SENT if result is None else _done(loop, result)
+        if (
             self.credit
             and not self._context.core.readable  # an inproc reader waits for nothing but its note
             and self._core.send_lane is self.send_lane
@@ -142,11 +144,9 @@ class Front:
             if lane.asleep:
                 lane.asleep = False
                 lane.reader_signals.append(lane.reader)
-            if self._turn is None:
-                self._begin_turn(loop)
+            # An inproc reader waits for nothing but this note.
+            if (self._turn is None and self._first(loop)) or self._context.core.readable:
                 self._driver.pump()
-            elif self._context.core.readable:
-                self._driver.pump()  # an inproc reader waits for nothing but this note
 
     # Receiving
 
@@ -175,8 +175,9 @@ class Front:
                 waiting = WaitingReceive(self, convert, part=part, loop=loop)
                 self._limit(waiting, wait, loop)
                 self._receivers.append(waiting)
-                if self._turn is None and not must_yield:
-                    self._driver.pump()
+                self.receive_lane = None
+                if not must_yield:
+                    self._after_receive()
                 return waiting
             except ZMQError as error:
                 return _failed(loop, error)
@@ -230,6 +231,19 @@ class Front:
 
     # Turns of the loop
 
+    def _first(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Whether nothing was written a moment ago: then this message goes at once.
+
+        Otherwise there may be more to come: the loop is asked to call at the end of its turn.
+        """
+        now = loop.time()
+        if now - self._wrote_at > _MOMENT:
+            self._wrote_at = now
+            return True
+        self._turn_started = now
+        self._turn = loop.call_soon(self._end_turn)
+        return False
+
     def _begin_turn(self, loop: asyncio.AbstractEventLoop) -> None:
         self._turn_started = loop.time()
         self._turn = loop.call_soon(self._end_turn)
@@ -238,6 +252,7 @@ class Front:
         """The loop has come round: write what has gathered, let those that yielded go on."""
         with self._lock:
             self._turn = None
+            self._wrote_at = self._turn_started
             self.credit = CREDIT
             for waiting in self._yielding:
                 if not waiting.done():

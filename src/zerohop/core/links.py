@@ -304,6 +304,7 @@ class Links:
     def _handshaken(self, link: Link, event: Handshaken, now: float) -> None:
         named = event.properties.get("socket-type", b"").decode("ascii", "backslashreplace")
         if named and named not in self.pattern.accepts:
+            link.connection.refuse(f"{self.socket_type.name} does not talk to {named[:64]}")
             self.fail(link, HandshakeError(
                 f"{link.remote or link.endpoint} is a {named[:64]} socket; {self.socket_type.name} "
                 f"talks to {', '.join(sorted(self.pattern.accepts))}; one of the two has the wrong "

@@ -313,7 +313,7 @@ class SocketDriver:
                 shared = self.context.core
                 if shared.readable or shared.writable or shared.changed:
                     self.context.hand_over(self)
-                if self.front is not None and self.front.activity():
+                if self.front is not None and self.front.activity() and self._has_work():
                     continue
                 if not self._again:
                     break
@@ -323,6 +323,21 @@ class SocketDriver:
             self._show_changes(self._signal)
         if self.front is None and self.core.closed and not self.released:
             self._release_if_finished()
+
+    def _has_work(self) -> bool:
+        """Whether what the front has just done has left something in the lists."""
+        links, shared = self.core.links, self.context.core
+        return bool(
+            links.to_flush
+            or links.to_resume
+            or links.room
+            or links.to_close
+            or shared.readable
+            or shared.writable
+            or shared.changed
+            or self.core.pattern.refused
+            or self.core.pattern.announcements
+        )
 
     def again(self) -> None:
         """The core has changed in the middle of :meth:`pump`: go round once more."""

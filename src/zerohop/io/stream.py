@@ -118,14 +118,26 @@ class Stream:
             except OSError as error:
                 self._lost(error)
                 return
-            whole = not buffers or size == sum(map(len, buffers[:_IOV_MAX]))
+            whole = size == sum(map(len, buffers[:_IOV_MAX]))
             links.wrote(link, size, self._driver.now())
+            if whole and not buffers and self._is_empty(link):
+                return
             if not whole:
                 self._blocked = True
                 self._driver.loop_in_use.add_writer(self._fd, self._on_writable)
                 return
         if link.peer is not None:
             self._driver.flush_later(link.peer)
+
+    def _is_empty(self, link: Link) -> bool:
+        """Whether all is written: the pipe then sleeps until the next message."""
+        peer = link.peer
+        return (
+            peer is not None
+            and not peer.outbound.messages
+            and not link.connection.has_output
+            and peer.outbound.sleep()
+        )
 
     def _on_writable(self) -> None:
         driver = self._driver

@@ -169,6 +169,8 @@ class Connection:
         It goes out before what :meth:`encode` gives after it. Take it only when all that was taken
         before is written: what waits here is bounded whatever the peer does, what was taken is not.
         """
+        if not self.has_output:
+            return b""
         if self.phase == "traffic":
             commands = [self._subscription(*wanted) for wanted in self._subscriptions]
             self._subscriptions.clear()
