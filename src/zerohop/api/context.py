@@ -263,7 +263,7 @@ class ContextBase(ContextOptionAccess):
     def __del__(self) -> None:
         """Its sockets hold it, so they are gone: nothing can be waited for but their messages."""
         try:
-            # At exit everything goes: no news to anybody, and no thread runs that one could wait for.
+            # At exit everything goes: no news to anybody, and no thread is left to wait for.
             if self._closed or self._shadowed is not None or sys.is_finalizing():
                 return
         except AttributeError:  # the constructor has failed
