@@ -22,6 +22,7 @@ from zerohop.api.frame import COPY_THRESHOLD, Frame, Message
 from zerohop.api.tracker import MessageTracker
 from zerohop.constants import *  # noqa: F403 - their __all__ is tested against pyzmq's, name by name
 from zerohop.core.endpoint import IPC_PATH_MAX_LEN
+from zerohop.devices import device, proxy, proxy_steerable
 from zerohop.errors import (
     Again,
     ContextTerminated,
@@ -73,7 +74,10 @@ __all__ = [
     "ZMQError",
     "ZMQVersionError",
     "__version__",
+    "device",
     "has",
+    "proxy",
+    "proxy_steerable",
     "pyzmq_version",
     "pyzmq_version_info",
     "select",
