@@ -27,6 +27,7 @@ MAY_IMPORT = {  # layer: the layers it may use, besides itself
     "api": API,
     "asyncio": API,
     "sync": API,
+    "utils": API,
     "devices": PUBLIC,
     "auth": PUBLIC,
     "compat": PUBLIC | {"devices", "auth"},
