@@ -460,9 +460,10 @@ def test_a_socket_that_is_dropped_is_closed_with_a_warning():
     own = zmq.Context()
     push, pull = pair_of(own, zmq.PUSH, zmq.PULL)
     push.send(b"last words")
+    sockets = [push]
+    del push
     with pytest.warns(ResourceWarning, match="Unclosed socket"):
-        del push
-        gc.collect()
+        sockets.clear()
     assert pull.recv() == b"last words"
     until(lambda: not pull.peers())
     own.destroy()

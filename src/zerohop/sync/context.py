@@ -62,6 +62,13 @@ class Context(ContextBase):
         if self._io.drivers:
             self._reactor.call_soon_threadsafe(_stop_when_released, self._io, self._reactor)
 
+    def _abandon(self) -> None:
+        """In a forked child: no lane may lead into a queue that nobody reads."""
+        super()._abandon()
+        for socket in list(self._sockets):
+            for front in (socket, *socket._shadows):
+                front._on_close()
+
     def _flush(self, deadline: float) -> None:
         """Drive until everything that was sent is written, or the time is over."""
         reactor = self._reactor
