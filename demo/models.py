@@ -44,7 +44,9 @@ class SmolLM:
         params.model.path = str(_weights())
         params.n_ctx = _CONTEXT_TOKENS
         params.n_parallel = 1
-        params.cpuparams.n_threads = min(os.cpu_count() or 1, 4)  # memory-bound beyond
+        # Threads of llama.cpp spin while they wait for one another: one that has to share its core
+        # holds up all. Half of the cores are enough for a model of this size.
+        params.cpuparams.n_threads = max(1, min(4, (os.cpu_count() or 1) // 2))
         params.verbosity = 0
         self._server = xllamacpp.Server(params)
 
