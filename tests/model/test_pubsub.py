@@ -69,7 +69,7 @@ class PubSubMachine(RuleBasedStateMachine):
     def receive(self, s):
         if self.sub[s].can_receive_now():
             message = self.sub[s].receive()
-            # From one publisher at a time, in order; from an earlier connection perhaps interleaved.
+            # In order from one connection; what an earlier one left may be interleaved.
             assert message in self.expected[s]
             self.expected[s].remove(message)
         else:

@@ -1,4 +1,4 @@
-"""PUSH to PULL through shared pipes: nothing lost, nothing twice, order kept, nobody left waiting."""
+"""PUSH to PULL over shared pipes: nothing lost, nothing twice, order kept, nobody left waiting."""
 
 from hypothesis import settings
 from hypothesis import strategies as st

@@ -155,6 +155,14 @@ class TestSubscriptionIndex:
             index.add(b"%05d" % number, a)
         assert calls_during(index.matching, b"0042 and more") <= 5  # itself, len, and two dict.get
 
+    def test_lengths_that_the_message_or_the_topics_have_not_cost_nothing(self, index, a):
+        for length in range(1, 200):
+            index.add(b"x" * length, a)
+        assert calls_during(index.matching, b"xx") <= 6  # itself, len, two dict.get, one update
+        for length in range(2, 200):
+            index.remove(b"x" * length, a)
+        assert calls_during(index.matching, b"x" * 1000) <= 4
+
 
 topics = st.binary(max_size=4)
 

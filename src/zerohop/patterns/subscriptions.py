@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from zerohop.patterns.pipe import Message, Part
 
 # Up to so many topics, one bytes.startswith of all costs less than the probes (bench/micro).
-_FEW = 32
+_FEW = 12
 
 
 class SubscriptionIndex:
@@ -106,6 +106,7 @@ class SubscriptionIndex:
     def matching(self, first_part: Part) -> Mapping[Peer, None]:
         """Return the peers that want a message with this first part; not to be changed or kept."""
         found = self._everything
+        collected: dict[Peer, None] | None = None  # our own, once there are two to put together
         lengths = self._lengths
         if not lengths:
             return found
@@ -117,8 +118,14 @@ class SubscriptionIndex:
             if length > size:
                 break
             peers = topics.get(first_part[:length])
-            if peers is not None:
-                found = found | peers if found else peers
+            if peers is None:
+                continue
+            if not found:
+                found = peers
+            elif collected is None:
+                found = collected = found | peers
+            else:
+                collected.update(peers)
         return found
 
     def _unlink(self, topic: bytes, peer: Peer) -> bool:
@@ -207,7 +214,8 @@ class TopicCounts:
 
     def select(self, messages: list[Message]) -> list[Message]:
         """Return those of the messages, as they came from the network, that match."""
-        if b"" in self._counts or not messages:
+        counts, lengths = self._counts, self._lengths
+        if b"" in counts:
             return messages
         if few := self._few:
             return [
@@ -215,7 +223,14 @@ class TopicCounts:
                 for message in messages
                 if (message if type(message) is bytes else message[0]).startswith(few)  # type: ignore[union-attr] # bytes both
             ]
-        return [message for message in messages if self.match(message)]
+        wanted = []
+        for message in messages:  # not match(): the call would cost as much as the rest
+            first: bytes = message if type(message) is bytes else message[0]  # type: ignore[assignment] # too
+            for length in lengths:
+                if first[:length] in counts:
+                    wanted.append(message)
+                    break
+        return wanted
 
     def _index(self) -> None:
         counts = self._counts
