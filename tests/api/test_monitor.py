@@ -84,7 +84,7 @@ def test_a_monitor_that_nobody_reads_keeps_the_newest_and_blocks_nothing(context
     monitor = s.get_monitor_socket()
     with s._driver.lock:
         for n in range(_LIMIT + 10):
-            s._core.links.record(Event.CONNECT_RETRIED, n, "tcp://127.0.0.1:9")
+            s._core.links.records.add(Event.CONNECT_RETRIED, n, "tcp://127.0.0.1:9")
         s._driver.pump()
     s.bind("inproc://still-works")
     assert next_event(monitor)["value"] == 10

@@ -56,7 +56,7 @@ def test_an_endpoint_that_failed_says_why_and_that_it_is_tried_again(context):
     links = s._core.links
     (dialer,) = links.dialers
     error = ConnectionRefusedError(111, "Connection refused")
-    links.dial_failed(dialer, error, 0.0)
+    links.dialers.failed(dialer, error, 0.0)
     (peer,) = s.peers()
     assert (peer.state, peer.last_error) == ("waiting", error)
     assert s.last_error("tcp://127.0.0.1:9") is error
@@ -67,7 +67,7 @@ def test_an_endpoint_that_is_not_tried_again_has_stopped(context):
     s.reconnect_ivl = -1
     s.connect("tcp://127.0.0.1:9")
     links = s._core.links
-    links.dial_failed(links.dialers[0], ConnectionRefusedError(111, "refused"), 0.0)
+    links.dialers.failed(next(iter(links.dialers)), ConnectionRefusedError(111, "refused"), 0.0)
     assert s.peers()[0].state == "stopped"
 
 

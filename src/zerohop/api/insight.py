@@ -63,7 +63,7 @@ class InsightMethods:
                 'subscribe("") receives everything'
             )
         if not (
-            core.links.dialers or core.links.listeners or core.inproc_names or core.links.peers
+            core.links.dialers or core.links.listeners or core.inproc.names or core.links.peers
         ):
             self._warn("waits, and is neither bound nor connected to anything")
 

@@ -265,16 +265,16 @@ def _state(peer: Peer, dialer: Dialer | None, link: Link | None) -> PeerState:
 def _dialling(dialer: Dialer) -> PeerState:
     if dialer.stopped:
         return "stopped"
-    return "waiting" if dialer.retry_at is not None else "connecting"
+    return "waiting" if dialer.due_at is not None else "connecting"
 
 
 def _inproc_endpoint(core: SocketCore, peer: Peer) -> str:
-    for name, connected in core.inproc_peers.items():
+    for name, connected in core.inproc.peers.items():
         if peer in connected:
             return f"inproc://{name}"
     other = peer.link
     if isinstance(other, Peer):
-        for name, connected in other.owner.inproc_peers.items():
+        for name, connected in other.owner.inproc.peers.items():
             if other in connected:
                 return f"inproc://{name}"
     return ""

@@ -1,13 +1,14 @@
 """From a pipe to octets: what a link writes next, and what goes back when it breaks.
 
-Encode late, in batches: a flush takes messages from the pipe until about 64 KiB are encoded. The
-messages stay with the link until the kernel has their last octet; those that were not wholly written
-when the connection breaks go back to the head of the pipe and travel on the next connection. (A peer
-throws away a message that arrived in part, so nothing comes twice.)
+Encode late, in batches: a flush takes as many messages from the pipe as made about 64 KiB of octets
+lately. The messages stay with the link until the kernel has their last octet; those that were not
+wholly written when the connection breaks go back to the head of the pipe and travel on the next
+connection. (A peer throws away a message that arrived in part, so nothing comes twice.)
 """
 
 from __future__ import annotations
 
+from operator import is_
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,32 +26,40 @@ class BatchEncoder:
     PUB hands the same message objects to many pipes, and pipes that are flushed together hold
     the same runs of them: the octets of the last batch are kept and used again when the next batch
     consists of the very same objects (comparing lists compares identities first).
+
+    Attributes:
+        messages: the batch that is kept; empty if none is.
     """
 
+    __slots__ = ("_buffers", "messages")
+
     def __init__(self) -> None:
-        self._messages: list[Message] = []
+        self.messages: list[Message] = []
         self._buffers: list[Buffer] = []
 
-    def encode(self, link: Link, messages: list[Message], *, share: bool) -> list[Buffer]:
-        """The wire form of ``messages`` for a link; ``share`` where other links may send them too."""
-        if not share:
+    def encode(self, link: Link, messages: list[Message]) -> list[Buffer]:
+        """Return the wire form of ``messages`` for a link, in a list of its own."""
+        if not link.shares:
             return link.connection.encode(messages)
-        if len(messages) != len(self._messages) or any(
-            new is not old for new, old in zip(messages, self._messages, strict=True)
-        ):
+        kept = self.messages
+        if len(messages) != len(kept) or not all(map(is_, messages, kept)):
             self._buffers = link.connection.encode(messages)
-            self._messages = messages
+            self.messages = messages
         return self._buffers[:]
 
+    def forget(self) -> None:
+        """Let go of the batch: who lent its memory to it wants to know when it is out."""
+        self.messages = []
+        self._buffers = []
 
-def fill(link: Link, pipe: Pipe | None, encoder: BatchEncoder, *, share: bool) -> list[Buffer]:
-    """What the link has to write now: the rest of the last batch, or the next one.
+
+def fill(link: Link, pipe: Pipe | None, encoder: BatchEncoder) -> list[Buffer]:
+    """Return what the link has to write now: the rest of the last batch, or the next one.
 
     Args:
         link: the connection.
         pipe: its outbound pipe, or None while no messages may flow.
         encoder: the socket's.
-        share: whether other links are likely to send the same messages (PUB).
 
     Returns:
         ``link.buffers``; empty when there is nothing to write. Say with :func:`written` what was.
@@ -74,7 +83,7 @@ def fill(link: Link, pipe: Pipe | None, encoder: BatchEncoder, *, share: bool) -
     batch = [take() for _ in range(count)]
     if pipe.full:
         pipe.drained()
-    encoded = encoder.encode(link, batch, share=share)
+    encoded = encoder.encode(link, batch)
     size = sum(map(len, encoded))
     if size < FLUSH_SIZE // 2 and count == link.batch:
         link.batch = min(count * 2, _MAX_BATCH)
@@ -109,7 +118,7 @@ def written(link: Link, size: int) -> None:
 
 
 def take_back(link: Link) -> list[Message]:
-    """The messages of the batch in flight that were not wholly written, oldest first; forgets them."""
+    """Forget the batch in flight; return its messages that were not wholly written, in order."""
     batch, link.sending = link.sending, []
     link.buffers.clear()
     left = link.written - link.control_size

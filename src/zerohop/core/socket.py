@@ -1,15 +1,15 @@
 """A whole socket without I/O: what the application asks, the pattern decides and the links carry.
 
-Two pure machines meet here and nowhere else: ``wire`` (octets, one peer) and ``patterns`` (peers, no
-octets). The core answers when asked; what the driver must do next stands in lists that it takes after
-every call, when it has called :meth:`SocketCore.settle`::
+Two pure machines meet here and nowhere else: ``wire`` (octets, one peer) and ``patterns`` (peers,
+no octets). The core answers when asked; what the driver must do next stands in lists that it takes
+after every call, when it has called :meth:`SocketCore.settle`::
 
     links.to_dial    Dialer   open a connection to its endpoint, then links.open or dial_failed
     links.to_flush   Peer     its outbound pipe has messages: write links.output(peer.link)
     links.to_write   Link     its connection has something to say: write links.output(link)
     links.to_resume  Peer     its inbound pipe has room again: read from peer.link again
     links.to_close   Link     write what is left of links.output, close, then links.lost
-    links.stale      bool     links.next_deadline() may have moved
+    links.timers.stale        links.next_deadline() may have moved
     context          notes for other sockets at the end of inproc pipes (ContextCore.hand_over)
 
 Single-threaded: the driver holds the Context's lock. ``now`` is seconds on a monotonic clock.
@@ -17,23 +17,22 @@ Single-threaded: the driver holds the Context's lock. ``now`` is seconds on a mo
 
 from __future__ import annotations
 
-import errno
 from collections import deque
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from zerohop.constants import Errno, PollEvent, SocketOption, SocketType
-from zerohop.core.endpoint import InprocEndpoint
+from zerohop.core.inproc import Inproc
 from zerohop.core.link import Dialer, Link, Listener
 from zerohop.core.links import Links
 from zerohop.errors import (
     ContextTerminated,
-    EndpointError,
     HandshakeError,
     UsageError,
     ZMQError,
 )
 from zerohop.patterns import make_pattern
-from zerohop.patterns.pattern import CLOSE_REQUESTED, Peer
+from zerohop.patterns.pattern import CLOSE_REQUESTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from zerohop.core.context import ContextCore
     from zerohop.core.endpoint import Endpoint
     from zerohop.core.options import SocketOptions
+    from zerohop.patterns.pattern import Peer
     from zerohop.patterns.pipe import Message, Part, Pipe
 
 _ONE_LINK_AN_ENDPOINT = frozenset(
@@ -88,8 +88,7 @@ class SocketCore:
         self.last_endpoint = ""
         self.driver: Any = None
         self.closed = False
-        self.inproc_names: list[str] = []
-        self.inproc_peers: dict[str, list[Peer]] = {}
+        self.inproc = Inproc(self)
         self._parts_out: list[Part] = []
         self._parts_in: deque[Part] = deque()
         self._returned: deque[Message] = deque()
@@ -191,14 +190,14 @@ class SocketCore:
         return PollEvent(ready)
 
     def connected(self) -> bool:
-        """Whether every endpoint we connect to has a peer; if there is none, whether any peer is there.
+        """Whether every endpoint we connect to has a peer; without endpoints, whether we have any.
 
         Raises:
             ZMQError: ENOTSOCK, ETERM.
         """
         self.check_open()
         ours = [dialer.link for dialer in self.links.dialers if not dialer.leaving]
-        inproc = [peer for peers in self.inproc_peers.values() for peer in peers]
+        inproc = [peer for peers in self.inproc.peers.values() for peer in peers]
         if ours or inproc:
             return all(link is not None and link.handshaken for link in ours) and all(
                 peer.connected for peer in inproc
@@ -214,10 +213,14 @@ class SocketCore:
         ]
         missing += [
             f"inproc://{name}: nobody has bound it"
-            for name, peers in self.inproc_peers.items()
+            for name, peers in self.inproc.peers.items()
             if not all(peer.connected for peer in peers)
         ]
         return "; ".join(missing) or "nobody has connected"
+
+    def accepts(self, other: SocketCore) -> bool:
+        """Whether the other socket's type and ours go together."""
+        return other.type_name in self.pattern.accepts
 
     def put_back(self, message: Message) -> None:
         """Return a message that was taken and not used; it is the next one to be received."""
@@ -247,15 +250,8 @@ class SocketCore:
             else:
                 self.pattern.unsubscribe(subscription.topic)
         elif option in (SocketOption.SNDHWM, SocketOption.RCVHWM):
-            self._apply_hwm()
-
-    def _apply_hwm(self) -> None:
-        for peer in self.links.peers:
-            if isinstance(peer.link, Peer):
-                self.context.set_hwms(peer)
-            else:
-                peer.outbound.set_hwm(self.options.sndhwm)
-                peer.inbound.set_hwm(self.options.rcvhwm)
+            self.links.peers.set_hwms()
+            self.inproc.set_hwms()
 
     def get_option(self, option: int) -> int | bytes:
         """``zmq_getsockopt``; FD is the driver's to answer.
@@ -284,7 +280,7 @@ class SocketCore:
 
     def listen(self, endpoint: str) -> Listener:
         """The driver has bound a tcp or ipc listener; ``endpoint`` is what it resolved to."""
-        listener = Listener(endpoint)
+        listener = Listener(endpoint, copy(self.options))
         self.links.listeners.append(listener)
         self.last_endpoint = endpoint
         return listener
@@ -292,130 +288,25 @@ class SocketCore:
     def connect(self, endpoint: Endpoint, address: str) -> Dialer | None:
         """Begin to dial a tcp or ipc endpoint; None where libzmq makes no second connection.
 
-        DEALER, SUB, PUB and REQ keep one connection an endpoint.
+        DEALER, SUB, PUB and REQ keep one connection an endpoint. An attempt that has been given up
+        (RECONNECT_STOP) is begun anew.
         """
         self.last_endpoint = address
-        if self.type in _ONE_LINK_AN_ENDPOINT and any(
-            dialer.address == address and not dialer.leaving for dialer in self.links.dialers
-        ):
-            return None
-        return self.links.dial(endpoint, address)
-
-    def bind_inproc(self, endpoint: InprocEndpoint) -> None:
-        """Take an inproc name and join whoever waits for it.
-
-        Raises:
-            EndpointError: EADDRINUSE.
-        """
-        waiting = self.context.bind(endpoint.name, self)
-        self.inproc_names.append(endpoint.name)
-        self.last_endpoint = str(endpoint)
-        for peer in waiting:
-            self._join(peer, self)
-
-    def connect_inproc(self, endpoint: InprocEndpoint) -> None:
-        """Join the socket bound to the name, or wait for one to be."""
-        peer = self.links.new_peer()
-        peer.inproc = True
-        peer.connect_routing_id = self.options.connect_routing_id
-        self.options.connect_routing_id = b""
-        binder = self.context.binder(endpoint.name)
-        if binder is not None:
-            self._check_inproc_type(binder, endpoint)
-        self.last_endpoint = str(endpoint)
-        self.inproc_peers.setdefault(endpoint.name, []).append(peer)
-        self.links.attach(peer)
-        if binder is None:
-            self.context.wait_for_bind(endpoint.name, peer)
-        else:
-            self._join(peer, binder)
-
-    def _check_inproc_type(self, binder: SocketCore, endpoint: InprocEndpoint) -> None:
-        if self.type_name not in binder.pattern.accepts:
-            raise EndpointError(
-                Errno.EINVAL,
-                endpoint=str(endpoint),
-                hint=f"{endpoint} is bound by a {binder.type_name} socket, which does not talk to "
-                f"{self.type_name}",
-            )
-
-    def _join(self, peer: Peer, binder: SocketCore) -> None:
-        connector: SocketCore = peer.owner
-        if connector.type_name not in binder.pattern.accepts:
-            connector.links.reports.append(
-                f"inproc: {connector.type_name} connected to a {binder.type_name} socket, which "
-                "does not talk to it"
-            )
-            connector.drop_inproc(peer)
-            return
-        accepted = self.context.join(peer, binder)
-        binder.links.attach(accepted)
-        if connector.closed:
-            # It lingered: what it had sent before anybody bound the name is still to be received.
-            binder.pattern.connected(accepted)
-            self.context.part(accepted)
-            binder.links.detach(accepted)
-            self.context.changed.append(binder)
-            return
-        for core, other in ((connector, peer), (binder, accepted)):
-            other.connected = True
-            core.pattern.connected(other)
-        for core, other in ((connector, peer), (binder, accepted)):
-            for topic in core.pattern.topics():
-                other.link.owner.pattern.subscription(other.link, topic, subscribe=True)
-        self.context.changed += (connector, binder)
-
-    def drop_inproc(self, peer: Peer) -> None:
-        """End an inproc connection: both sides lose the peer, both may still read what was sent."""
-        other = peer.link
-        self.context.forget(peer)
-        peer.link = None
-        if other is None and len(peer.outbound):
-            peer.dropped["never bound"] += len(peer.outbound)
-            self.pattern.dropped["never bound"] += len(peer.outbound)
-        self.links.detach(peer)
-        for name, peers in list(self.inproc_peers.items()):
-            if peer in peers:
-                peers.remove(peer)
-                if not peers:
-                    del self.inproc_peers[name]
-        if isinstance(other, Peer):
-            owner: SocketCore = other.owner
-            other.link = None
-            for peers in owner.inproc_peers.values():
-                if other in peers:
-                    peers.remove(other)
-            owner.links.detach(other)
-            self.context.changed.append(owner)
-
-    def unbind_inproc(self, endpoint: InprocEndpoint) -> None:
-        """Give the name back; existing connections go on.
-
-        Raises:
-            ZMQError: ENOENT, this socket has not bound it.
-        """
-        if endpoint.name not in self.inproc_names:
-            raise ZMQError(errno.ENOENT)
-        self.inproc_names.remove(endpoint.name)
-        self.context.unbind(endpoint.name)
-
-    def disconnect_inproc(self, endpoint: InprocEndpoint) -> None:
-        """End the connections made to the name.
-
-        Raises:
-            ZMQError: ENOENT, there is none.
-        """
-        peers = self.inproc_peers.get(endpoint.name)
-        if not peers:
-            raise ZMQError(errno.ENOENT)
-        for peer in peers[:]:
-            self.drop_inproc(peer)
+        here = [d for d in self.links.dialers if d.address == address and not d.leaving]
+        for dialer in here:
+            if dialer.stopped:
+                self.links.cut(dialer)
+            elif self.type in _ONE_LINK_AN_ENDPOINT:
+                return None
+        return self.links.dialers.add(endpoint, address)
 
     # What follows from a call
 
-    def settle(self, now: float) -> None:
-        """Draw the consequences of what was just done; call it before the driver's lists are read."""
+    def settle(self) -> None:
+        """Draw the consequences of what was just done; then the driver's lists can be read."""
         links, pattern = self.links, self.pattern
+        if links.encoder.messages:
+            links.encoder.forget()
         while links.room or pattern.announcements or pattern.refused:
             while links.room:
                 peer = links.room.pop()
@@ -424,9 +315,10 @@ class SocketCore:
                 elif peer.link is not None:
                     links.to_flush.append(peer)
             for announcement in _taken(pattern.announcements):
-                self._announce(announcement.topic, subscribe=announcement.subscribe)
+                for connections in (links, self.inproc):
+                    connections.announce(announcement.topic, subscribe=announcement.subscribe)
             for peer, reason in _taken(pattern.refused):
-                self._refuse(peer, reason, now)
+                self._refuse(peer, reason)
         for peer, notice in _taken(pattern.notices):
             links.notice(peer, notice)
         if self._parts_out or self.closed:
@@ -438,26 +330,16 @@ class SocketCore:
         else:
             self.receive_lane = pattern.receive_lane
 
-    def _announce(self, topic: bytes, *, subscribe: bool) -> None:
-        self.links.announce(topic, subscribe=subscribe)
-        for peer in self.links.peers:
-            other = peer.link
-            if isinstance(other, Peer):
-                owner: SocketCore = other.owner
-                owner.pattern.subscription(other, topic, subscribe=subscribe)
-                self.context.changed.append(owner)
-
-    def _refuse(self, peer: Peer, reason: str, now: float) -> None:
+    def _refuse(self, peer: Peer, reason: str) -> None:
         link = peer.link
-        if isinstance(link, Peer):
-            self.links.notice(peer, reason)
-            self.context.part(peer)
-            self.links.detach(peer)
-        elif isinstance(link, Link):
+        if isinstance(link, Link):
             if reason != CLOSE_REQUESTED:
-                self.links.fail(link, HandshakeError(reason, source=self.type_name), now)
+                self.links.fail(link, HandshakeError(reason, source=self.type_name))
             else:
                 self.links.close_when_sent(link)
+        elif link is not None:
+            self.links.notice(peer, reason)
+            self.inproc.refuse(peer)
 
     def close(self) -> None:
         """No operation works from now on; queued messages go out while the driver lingers."""
@@ -467,16 +349,7 @@ class SocketCore:
         self._parts_in.clear()
         self._returned.clear()
         self._parts_out.clear()
-        for name in self.inproc_names:
-            self.context.unbind(name)
-        self.inproc_names.clear()
-        for peer in list(self.links.peers):
-            if isinstance(peer.link, Peer):
-                self.drop_inproc(peer)
-            elif peer.inproc:
-                if self.options.linger == 0 or not peer.outbound.messages:
-                    self.drop_inproc(peer)
-                self.links.detach(peer)
+        self.inproc.close()
         self.links.begin_close()
         self.send_lane = self.receive_lane = None
         self.context.sockets.discard(self)

@@ -87,7 +87,7 @@ class Dialing:
             self._next()
             return
         loop = self._driver.loop_in_use
-        ipv6 = self._driver.core.options.ipv6
+        ipv6 = self._dialer.options.ipv6
 
         def look_up() -> None:
             found: list[SocketAddress] = []
@@ -119,7 +119,7 @@ class Dialing:
 
     def _next(self) -> None:
         """Try the next address; when none is left the attempt has failed."""
-        driver, options = self._driver, self._driver.core.options
+        driver, options = self._driver, self._dialer.options
         while self._addresses:
             address = self._addresses.pop(0)
             try:
@@ -175,7 +175,7 @@ class Dialing:
         assert self._sock is not None
         loop = self._driver.loop_in_use
         loop.add_writer(self._sock.fileno(), self._on_writable)
-        timeout = self._driver.core.options.connect_timeout
+        timeout = self._dialer.options.connect_timeout
         if timeout:
             self._timer = loop.call_at(loop.time() + timeout, self._on_timeout)
 

@@ -116,7 +116,7 @@ class SocketDriver:
             stream.start()
         for dialing in self._dialings.values():
             dialing.start()
-        self.core.links.stale = True
+        self.core.links.timers.stale = True
         self.pump()
 
     def detach(self) -> None:
@@ -151,18 +151,18 @@ class SocketDriver:
         self._check_mechanism()
         endpoint = parse(address, for_bind=True)
         if isinstance(endpoint, InprocEndpoint):
-            self.core.bind_inproc(endpoint)
+            self.core.inproc.bind(endpoint)
         else:
             links = self.core.links
             try:
                 sock, resolved, path = open_listener(endpoint, self.core.options)
             except ZMQError as error:
-                links.record(Event.BIND_FAILED, error.errno or 0, address, reason=str(error))
+                links.records.add(Event.BIND_FAILED, error.errno or 0, address, reason=str(error))
                 raise
             listener = self.core.listen(resolved)
             acceptor = Acceptor(self, listener, sock, path)
             self._acceptors[listener] = acceptor
-            links.record(Event.LISTENING, sock.fileno(), resolved)
+            links.records.add(Event.LISTENING, sock.fileno(), resolved)
             if self.loop is not None:
                 acceptor.start()
         self.pump()
@@ -189,7 +189,7 @@ class SocketDriver:
         self.core.check_open()
         endpoint = parse(address, for_bind=True)
         if isinstance(endpoint, InprocEndpoint):
-            self.core.unbind_inproc(endpoint)
+            self.core.inproc.unbind(endpoint)
             return
         for listener, acceptor in self._acceptors.items():
             if listener.endpoint in (address, str(endpoint)):
@@ -209,7 +209,7 @@ class SocketDriver:
         if listener in links.listeners:
             links.listeners.remove(listener)
         acceptor.close()
-        links.record(Event.CLOSED, 0, listener.endpoint)
+        links.records.add(Event.CLOSED, 0, listener.endpoint)
 
     def connect(self, address: str) -> None:
         """Begin to connect; returns at once.
@@ -222,7 +222,7 @@ class SocketDriver:
         self._check_mechanism()
         endpoint = parse(address, for_bind=False)
         if isinstance(endpoint, InprocEndpoint):
-            self.core.connect_inproc(endpoint)
+            self.core.inproc.connect(endpoint)
         else:
             if isinstance(endpoint, TcpEndpoint) and self.core.options.socks_proxy:
                 raise UsageError(
@@ -241,7 +241,7 @@ class SocketDriver:
         self.core.check_open()
         endpoint = parse(address, for_bind=False)
         if isinstance(endpoint, InprocEndpoint):
-            self.core.disconnect_inproc(endpoint)
+            self.core.inproc.disconnect(endpoint)
             self.pump()
             return
         links = self.core.links
@@ -313,7 +313,7 @@ class SocketDriver:
                 shared = self.context.core
                 if shared.readable or shared.writable or shared.changed:
                     self.context.hand_over(self)
-                if self.front is not None and self.front.activity() and self._has_work():
+                if self.front is not None and self.front.activity() and self.has_work():
                     continue
                 if not self._again:
                     break
@@ -324,8 +324,8 @@ class SocketDriver:
         if self.front is None and self.core.closed and not self.released:
             self._release_if_finished()
 
-    def _has_work(self) -> bool:
-        """Whether what the front has just done has left something in the lists."""
+    def has_work(self) -> bool:
+        """Whether what was just asked of the core has left something in its lists."""
         links, shared = self.core.links, self.context.core
         return bool(
             links.to_flush
@@ -347,7 +347,7 @@ class SocketDriver:
         """Turn the core's lists into system calls until they are empty."""
         core, links = self.core, self.core.links
         while True:
-            core.settle(self.now())
+            core.settle()
             if links.to_flush or links.to_write:
                 self._flush()
             elif links.to_resume:
@@ -360,7 +360,7 @@ class SocketDriver:
                 break
         if self._dialings:
             self._drop_dialings()
-        if links.stale:
+        if links.timers.stale:
             self._arm()
         if links.reports:
             self._report()
@@ -489,7 +489,7 @@ class SocketDriver:
     def _dial(self, dialer: Dialer) -> None:
         dialing = Dialing(self, dialer)
         self._dialings[dialer] = dialing
-        self.core.links.record(Event.CONNECT_DELAYED, Errno.EINPROGRESS, dialer.address)
+        self.core.links.records.add(Event.CONNECT_DELAYED, Errno.EINPROGRESS, dialer.address)
         dialing.start()
 
     def dialled(self, dialer: Dialer, sock: socket.socket, local: str, remote: str) -> None:
@@ -503,7 +503,7 @@ class SocketDriver:
     def dial_failed(self, dialer: Dialer, error: OSError) -> None:
         """No address of a dialler's endpoint answered."""
         self._dialings.pop(dialer, None)
-        self.core.links.dial_failed(dialer, error, self.now())
+        self.core.links.dialers.failed(dialer, error, self.now())
         self.pump()
 
     def accepted(self, listener: Listener, sock: socket.socket, local: str, remote: str) -> None:
@@ -547,7 +547,7 @@ class SocketDriver:
                 self._linger_until = None
                 links.end_close()
             links.handle_deadline(now)
-            links.stale = True
+            links.timers.stale = True
             self.pump()
 
     # The end

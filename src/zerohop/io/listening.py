@@ -232,7 +232,7 @@ class Acceptor:
     def _failed(self, error: OSError) -> None:
         driver = self._driver
         self._listener.last_error = error
-        driver.core.links.record(
+        driver.core.links.records.add(
             Event.ACCEPT_FAILED, error.errno or 0, self._listener.endpoint, reason=str(error)
         )
         if error.errno in _NO_MORE_FILES:
@@ -248,7 +248,7 @@ class Acceptor:
 
     def _take(self, sock: socket.socket, name: object) -> None:
         driver = self._driver
-        options = driver.core.options
+        options = self._listener.options
         sock.setblocking(False)
         if sock.family == socket.AF_UNIX:
             scheme = "ipc"

@@ -1,0 +1,137 @@
+"""The connect()s of one socket: who is dialled, when again, and when not any more.
+
+    add ──► to_dial ──► (the driver is at it) ──► linked ──► ended ──► again
+              ▲                   │                                     │
+              │                 failed ──────────────────────────────► again
+              │                                                         │
+              └───────────── due (RECONNECT_IVL later) ◄────────────────┤
+                                                                        │
+                dropped: it was to leave, and has nothing left ◄────────┤
+                stopped: RECONNECT_IVL=-1, RECONNECT_STOP ◄─────────────┘
+
+A dialled peer exists for the pattern from connect() on, so that messages queue before anybody
+listens; with IMMEDIATE only while it is connected.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import TYPE_CHECKING
+
+from zerohop.constants import Event
+from zerohop.core.link import Dialer
+from zerohop.core.reconnect import Failure, next_delay
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from zerohop.core.endpoint import Endpoint
+    from zerohop.core.options import SocketOptions
+    from zerohop.core.peers import Peers
+    from zerohop.core.records import Records
+    from zerohop.core.timers import Timers
+
+
+class Dialers:
+    """Every connect() to tcp or ipc that was not taken back, in the order they came.
+
+    Args:
+        peers: where a dialled peer is attached.
+        options: copied at each connect(): libzmq's rule for all but the live ones.
+        jitter: a random number in [0, 1) at each call, for the back-off.
+        timers: tell when to dial again.
+        records: hear of what fails.
+
+    Attributes:
+        to_dial: for the driver: open a connection to ``endpoint``.
+    """
+
+    def __init__(
+        self,
+        peers: Peers,
+        options: SocketOptions,
+        jitter: Callable[[], float],
+        timers: Timers,
+        records: Records,
+    ) -> None:
+        self.to_dial: list[Dialer] = []
+        self._dialers: dict[Dialer, None] = {}
+        self._peers = peers
+        self._options = options
+        self._jitter = jitter
+        self._timers = timers
+        self._records = records
+
+    def __iter__(self) -> Iterator[Dialer]:
+        return iter(self._dialers)
+
+    def __len__(self) -> int:
+        return len(self._dialers)
+
+    def __contains__(self, dialer: object) -> bool:
+        return dialer in self._dialers
+
+    def add(self, endpoint: Endpoint, address: str) -> Dialer:
+        """Begin to connect; the pattern has the peer from now on, unless IMMEDIATE is set."""
+        dialer = Dialer(endpoint, address, copy(self._options))
+        self._options.connect_routing_id = b""  # libzmq: for the next connect only
+        self._dialers[dialer] = None
+        if not dialer.options.immediate:
+            dialer.peer = self._peers.new(conflate=dialer.options.conflate)
+            dialer.peer.connect_routing_id = dialer.options.connect_routing_id
+            self._peers.attach(dialer.peer)
+        self.to_dial.append(dialer)
+        return dialer
+
+    def failed(self, dialer: Dialer, error: OSError, now: float) -> None:
+        """Nobody answered; try again later, as RECONNECT_IVL and RECONNECT_STOP say."""
+        dialer.last_error = error
+        self._records.add(Event.CLOSED, error.errno or 0, dialer.address, reason=str(error))
+        refused = isinstance(error, ConnectionRefusedError)
+        if not refused and not isinstance(error, FileNotFoundError):
+            # Nobody listens yet: that is no trouble. No such name, no route: that may be.
+            self._records.report(dialer, dialer.address, error)
+        self.again(dialer, Failure.REFUSED if refused else Failure.UNREACHABLE, now)
+
+    def again(self, dialer: Dialer, failure: Failure, now: float) -> None:
+        """There is no connection (any more): dial again later, or let it be."""
+        if dialer not in self._dialers:
+            return
+        if dialer.done or dialer.stopped:
+            self.drop(dialer)
+            return
+        options = dialer.options.reconnect_options()
+        wait = next_delay(failure, dialer.attempt, options, self._jitter())
+        dialer.attempt += 1
+        if wait is None:
+            self._stop(dialer)
+            return
+        self._records.add(Event.CONNECT_RETRIED, int(wait * 1000), dialer.address)
+        self._timers.arm(dialer, now + wait)
+
+    def _stop(self, dialer: Dialer) -> None:
+        """Give the endpoint up: no messages for it, which would wait for ever."""
+        if dialer.leaving:
+            self.drop(dialer)
+            return
+        dialer.stopped = True
+        self._let_go(dialer)
+
+    def due(self, dialer: Dialer) -> None:
+        """The time has come to dial again."""
+        if dialer in self._dialers:
+            self.to_dial.append(dialer)
+
+    def drop(self, dialer: Dialer) -> None:
+        """Forget a connect(): no more dialling, and the pattern loses the peer."""
+        self._dialers.pop(dialer, None)
+        if dialer in self.to_dial:
+            self.to_dial.remove(dialer)
+        dialer.due_at = None
+        self._let_go(dialer)
+
+    def _let_go(self, dialer: Dialer) -> None:
+        peer, dialer.peer = dialer.peer, None
+        if peer is not None:
+            self._peers.drop_queue(peer)
+            self._peers.detach(peer)

@@ -1,0 +1,120 @@
+"""The peers of one socket, and where the notes of their pipes go.
+
+    pipe        who notes what                                         where it stands
+    outbound    the pattern: there are messages                        to_flush, the driver writes
+                the driver: a full pipe has room again                 room, the pattern is told
+    inbound     the pattern: a full pipe has room again                to_resume, the driver reads
+                whoever delivers: there are messages                   nowhere: it wakes the pattern
+
+The two pipes of an inproc peer are shared with another socket, and their notes are the Context's
+(``core.context``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from zerohop.patterns.pattern import Peer
+from zerohop.patterns.pipe import Pipe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from zerohop.core.options import SocketOptions
+    from zerohop.patterns.pattern import Pattern
+    from zerohop.patterns.pipe import Message
+
+PEER_GONE = "peer gone"
+"""The reason in ``Pattern.dropped`` for what was queued for a peer that has left."""
+
+
+class Peers:
+    """Every peer that the pattern has, inproc ones too, in the order they came.
+
+    Args:
+        pattern: told of every peer.
+        options: the socket's; SNDHWM and RCVHWM are read whenever a peer is made.
+        owner: the core, put into each peer so that a note about a shared pipe finds its way back.
+
+    Attributes:
+        to_flush, to_resume: for the driver; see ``core.socket``.
+        room: peers whose outbound pipe has room again (for ``SocketCore.settle``).
+        news: peers that were delivered to; of no use to anybody, emptied by whoever delivers.
+    """
+
+    def __init__(self, pattern: Pattern, options: SocketOptions, owner: object) -> None:
+        self.to_flush: list[Peer] = []
+        self.to_resume: list[Peer] = []
+        self.room: list[Peer] = []
+        self.news: list[Any] = []
+        self._pattern = pattern
+        self._options = options
+        self._owner = owner
+        self._peers: dict[Peer, None] = {}
+
+    def __iter__(self) -> Iterator[Peer]:
+        return iter(self._peers)
+
+    def __len__(self) -> int:
+        return len(self._peers)
+
+    def __contains__(self, peer: object) -> bool:
+        return peer in self._peers
+
+    def new(self, *, conflate: bool) -> Peer:
+        """A peer with pipes of this socket's own limits, not yet known to the pattern."""
+        outbound = Pipe(self._options.sndhwm, conflate=conflate)
+        inbound = Pipe(self._options.rcvhwm, conflate=conflate)
+        peer = Peer(outbound, inbound)
+        peer.owner = self._owner
+        outbound.reader = outbound.writer = inbound.reader = inbound.writer = peer
+        outbound.reader_signals = self.to_flush
+        outbound.writer_signals = self.room
+        inbound.reader_signals = self.news
+        inbound.writer_signals = self.to_resume
+        return peer
+
+    def attach(self, peer: Peer) -> None:
+        """Give the peer to the pattern."""
+        self._peers[peer] = None
+        self._pattern.attach(peer)
+
+    def detach(self, peer: Peer) -> None:
+        """Take the peer from the pattern, if it has it; what it sent can still be received.
+
+        What was dropped of its messages stays in the socket's own count.
+        """
+        if self._peers.pop(peer, peer) is None:
+            peer.connected = False
+            peer.inbound.closed = True
+            self._pattern.detach(peer)
+            self._pattern.dropped.update(peer.dropped)
+
+    def set_hwms(self) -> None:
+        """SNDHWM or RCVHWM has changed, and is live. Pipes that are shared are ``Inproc``'s."""
+        for peer in self._peers:
+            if not peer.inproc or peer.link is None:
+                peer.outbound.set_hwm(self._options.sndhwm)
+                peer.inbound.set_hwm(self._options.rcvhwm)
+
+    def drop_queue(self, peer: Peer, reason: str = PEER_GONE) -> None:
+        """Throw away what is queued for a peer that will not come (back), and count it."""
+        queued = len(peer.outbound)
+        if queued:
+            peer.outbound.messages.clear()
+            peer.dropped[reason] += queued
+            if peer not in self:
+                self._pattern.dropped[reason] += queued
+
+
+def put_back(pipe: Pipe, messages: list[Message]) -> None:
+    """Return messages to the head of the pipe, oldest first; a full pipe takes them, too.
+
+    Where only the latest message counts (CONFLATE) and there is a newer one, they are forgotten.
+    """
+    if not messages or (pipe.conflate and pipe.messages):
+        return
+    pipe.messages.extendleft(reversed(messages))
+    if 0 < pipe.hwm <= len(pipe.messages):
+        pipe.full = True
+    pipe.asleep = False
