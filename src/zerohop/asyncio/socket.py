@@ -233,7 +233,7 @@ class Socket(SocketBase):
         """What recv_string and the like stand on: ``convert`` runs when the value is taken."""
         return self._warned(POLLIN, self._front.receive(flags, timeout, convert, part=part))
 
-    def _warned(self, event: PollEvent, awaitable: Any) -> Any:
+    def _warned(self, event: PollEvent, awaitable: Awaitable[Any]) -> Awaitable[Any]:
         """The awaitable; if it waits for what can never come, say so once."""
         if isinstance(awaitable, Waiting):
             self._warn_before_waiting(event)
