@@ -16,28 +16,6 @@ from zerohop.io.stream import Stream
 SOON = 8.0  # seconds: what happens at once happens within this on a busy machine
 
 
-class Keeper(zmq.Context):
-    """A context whose sockets live until it is destroyed, though a test forgets them."""
-
-    def __init__(self):
-        super().__init__()
-        self._kept = []
-
-    def socket(self, *args, **kwargs):
-        made = super().socket(*args, **kwargs)
-        self._kept.append(made)
-        return made
-
-
-@pytest.fixture
-def context():
-    context = Keeper()
-    context.rcvtimeo = context.sndtimeo = int(SOON * 1000)
-    context.linger = 0
-    yield context
-    context.destroy(linger=0)
-
-
 def pair_of(context, sender, receiver, transport="tcp"):
     """A sender connected to a bound receiver, both sure of it."""
     ends = context.socket(receiver), context.socket(sender)

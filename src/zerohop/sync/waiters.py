@@ -94,11 +94,14 @@ class Waiters:
         except ZMQError:  # closed, or the context is terminated: everybody shall hear of it
             self.wake_all()
             return
+        free = ready  # what nobody has been woken for yet
         for waiter, mask in self._waiting.items():
-            if mask & ready:
+            if mask & (POLLER | NEWS):
+                if mask & ready:
+                    waiter.wake()
+            elif mask & free:
                 waiter.wake()
-                if not mask & (POLLER | NEWS):
-                    ready &= ~mask
+                free &= ~mask
 
     def wake_all(self) -> None:
         """Let everybody see for themselves that the socket has come to its end."""
