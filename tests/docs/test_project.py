@@ -1,5 +1,6 @@
 """What a newcomer meets first: short, whole, and pointing at things that exist."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -14,7 +15,8 @@ REPOSITORY = Path(__file__).parent.parent.parent
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
 PAGES = sorted([REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")])
 LINK = re.compile(r"\]\((?!https?:)(?P<path>[^)#\s]+)(?:#[^)]*)?\)")
-TEST_NAME = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
+TEST = re.compile(r'^\[[\w-]+\]: \.\./(tests/\S+\.py) "(test_\w+)"$', re.MULTILINE)
+LABEL = re.compile(r"\[test\]\[([\w-]+)\]")
 
 
 def test_the_readme_fits_on_150_lines_and_shows_the_two_commands():
@@ -60,13 +62,35 @@ def test_the_version_stands_in_one_place():
     assert zerohop.__version__ == zerohop._version.__version__
 
 
-def test_every_difference_on_purpose_names_a_test_that_exists():
+def test_every_test_that_the_compatibility_page_names_exists():
     page = (REPOSITORY / "docs" / "compatibility.md").read_text()
-    named = TEST_NAME.findall(page)
     missing = [
         f"{path}::{name}"
-        for path, name in named
-        if not (REPOSITORY / path).exists() or f"def {name}(" not in (REPOSITORY / path).read_text()
+        for path, name in TEST.findall(page)
+        if f"def {name}(" not in (REPOSITORY / path).read_text()
     ]
-    assert named
     assert missing == []
+    assert set(LABEL.findall(page)) == set(re.findall(r"^\[([\w-]+)\]:", page, re.MULTILINE))
+
+
+def test_every_difference_from_pyzmq_that_a_contract_test_marks_is_on_the_page():
+    page = (REPOSITORY / "docs" / "compatibility.md").read_text()
+    named = {name for _, name in TEST.findall(page)}
+    assert contract_tests_of_zerohop_alone() - named == set()
+
+
+def contract_tests_of_zerohop_alone() -> set[str]:
+    """Names of the contract tests with the mark `zerohop`, their own or their file's."""
+    marked = set()
+    for path in (REPOSITORY / "tests" / "contract").glob("*.py"):
+        module = ast.parse(path.read_text())
+        tests = [n for n in module.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+        marks = [ast.unparse(n) for n in module.body if isinstance(n, ast.Assign)]
+        whole = any("pytestmark" in mark and "mark.zerohop" in mark for mark in marks)
+        marked |= {
+            test.name
+            for test in tests
+            if test.name.startswith("test_")
+            and (whole or any("mark.zerohop" in ast.unparse(d) for d in test.decorator_list))
+        }
+    return marked

@@ -1,0 +1,80 @@
+"""Differences from libzmq that docs/compatibility.md promises and no other test holds."""
+
+import socket
+import time
+from contextlib import ExitStack
+
+import pytest
+
+import zerohop as zmq
+from zerohop.mechanisms.null import NullMechanism
+from zerohop.wire.connection import Connection
+
+
+@pytest.fixture
+def make():
+    """Makes sockets, and closes them at the end."""
+    with zmq.Context() as context, ExitStack() as sockets:
+        context.linger = 0
+        yield lambda kind: sockets.enter_context(context.socket(kind))
+
+
+def eventually(condition):
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    return condition()
+
+
+def shake_hands(peer: socket.socket, socket_type: bytes) -> None:
+    """Do a peer's half of the handshake over a plain TCP connection, and read no further."""
+    properties = {"Socket-Type": socket_type}
+    connection = Connection(mechanism=NullMechanism(properties), properties=properties, now=0.0)
+    while connection.phase != "traffic":
+        peer.sendall(connection.data_to_send())
+        connection.receive_data(peer.recv(1), now=0.0)
+    peer.sendall(connection.data_to_send())
+
+
+def test_what_was_not_wholly_written_goes_out_on_the_next_connection(make):
+    """libzmq loses what the I/O thread had taken: 490 of 500 in one measurement."""
+    push = make(zmq.PUSH)
+    push.sndhwm = 0
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        endpoint = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        push.connect(endpoint)
+        peer, _ = server.accept()
+    with peer:
+        shake_hands(peer, b"PULL")
+        push.wait_connected(timeout=10)
+        for number in range(500):
+            push.send(b"%d " % number + bytes(20_000))
+        written = eventually(lambda: push.stats().messages_sent)
+    pull = make(zmq.PULL)
+    pull.bind(endpoint)
+    received = [int(pull.recv(timeout=10).split()[0])]
+    while received[-1] < 499:
+        received.append(int(pull.recv(timeout=10).split()[0]))
+    assert received[0] >= written
+    assert received == list(range(received[0], 500))
+    assert push.stats().outgoing.messages == 0
+
+
+def test_a_name_that_does_not_resolve_is_an_error_of_its_endpoint_alone(make):
+    push = make(zmq.PUSH)
+    push.connect("tcp://no-such-host.invalid:5555")
+    error = eventually(lambda: push.last_error("tcp://no-such-host.invalid:5555"))
+    assert "cannot resolve the name" in str(error)
+
+
+def test_a_connect_routing_id_that_is_taken_is_refused_visibly(make):
+    """libzmq aborts the process here."""
+    router, first, second = (make(kind) for kind in (zmq.ROUTER, zmq.DEALER, zmq.DEALER))
+    for dealer in (first, second):
+        dealer.bind("tcp://127.0.0.1:*")
+        router.connect_routing_id = b"worker"
+        router.connect(dealer.last_endpoint)
+    router.send_multipart([b"worker", b"hello"])
+    assert first.recv(timeout=10) == b"hello"
+    assert second.poll(50) == 0
