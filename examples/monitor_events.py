@@ -1,9 +1,10 @@
-"""What happens on a socket's connections, as an asynchronous iterator of records."""
+"""What happens on a socket's connections: its monitor, read as an asynchronous iterator."""
 
 import asyncio
 
 import zerohop as zmq
 import zerohop.asyncio
+from zerohop.utils.monitor import parse_monitor_message
 
 
 async def main() -> None:
@@ -13,13 +14,15 @@ async def main() -> None:
         pull.bind("tcp://127.0.0.1:*")
         monitor = push.get_monitor_socket()
         push.connect(pull.last_endpoint)
-        async for event in monitor:
-            print(event.event.name)
-            if event.event is zmq.Event.HANDSHAKE_SUCCEEDED:
+        async for frames in monitor:
+            event = parse_monitor_message(frames)["event"]
+            print(event.name)
+            if event is zmq.Event.HANDSHAKE_SUCCEEDED:
                 pull.close()
-            if event.event is zmq.Event.DISCONNECTED:
+            if event is zmq.Event.DISCONNECTED:
                 break
         push.disable_monitor()
+        monitor.close()
 
 
 asyncio.run(main())

@@ -16,7 +16,7 @@ OUTPUT = {  # the line of the output that shows that it worked
     "cancelled_receive.py": "cancelled 20 times, received 0..9 in order",
     "inproc_thread_to_asyncio.py": "the thread computed [0, 1, 4, 9, 16]",
     "migrate_from_pyzmq.py": "{'step': 2, 'loss': 0.25}",
-    "monitor_events.py": "CONNECTED",
+    "monitor_events.py": "HANDSHAKE_SUCCEEDED",
     "poller_with_fd.py": "pipe: from a pipe",
     "proxy_device.py": "6 requests answered by 2 workers",
     "pub_sub.py": "weather.basel: sunny",
