@@ -105,8 +105,8 @@ class TestSubscriptionIndex:
         assert not index.matching(b"bb")
 
     def test_forgetting_a_peer_tells_which_topics_nobody_wants_any_more(self, index, a, b):
-        index.add(b"", a)
         index.add(b"shared", a)
+        index.add(b"", a)
         index.add(b"shared", b)
         assert index.forget(a) == [(b"", True), (b"shared", False)]
         assert list(index.matching(b"shared")) == [b]

@@ -97,11 +97,11 @@ class SubscriptionIndex:
         return self._unlink(topic, peer)
 
     def forget(self, peer: Peer) -> list[tuple[bytes, bool]]:
-        """Drop all that the peer wanted: (topic, whether it was the last to want it)."""
+        """Drop all that the peer wanted: (topic, whether it was the last to want it), sorted."""
         subscriber = self._subscribers.pop(peer, None)
         if subscriber is None:
             return []
-        return [(topic, self._unlink(topic, peer)) for topic in subscriber.topics]
+        return [(topic, self._unlink(topic, peer)) for topic in sorted(subscriber.topics)]
 
     def matching(self, first_part: Part) -> Mapping[Peer, None]:
         """Return the peers that want a message with this first part; not to be changed or kept."""
