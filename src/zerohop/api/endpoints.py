@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import random
 import sys
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
@@ -178,6 +177,8 @@ def _bind_to_random_port(
     if (min_port, max_port) == (_FROM, _TO):
         socket.bind(f"{addr}:*")
         return int(socket._core.last_endpoint.rpartition(":")[2])
+    import random  # 3 ms that a program which does not come here need not spend
+
     for _ in range(max_tries):
         port = random.randrange(min_port, max_port)  # noqa: S311 - any will do, none is a secret
         try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from zerohop.api import statistics
 from zerohop.constants import PollEvent, SocketType
 
 if TYPE_CHECKING:
@@ -30,11 +29,15 @@ class InsightMethods:
 
     def stats(self) -> SocketStats:
         """Return queues, traffic and drops of the whole socket, at this moment."""
+        from zerohop.api import statistics  # not worth its time where nobody asks
+
         with self._driver.lock:
             return statistics.stats(self._core)
 
     def peers(self) -> list[PeerInfo]:
         """Return who is connected, who will be, and what is queued for whom, at this moment."""
+        from zerohop.api import statistics  # not worth its time where nobody asks
+
         with self._driver.lock:
             return statistics.peers(self._core)
 
@@ -44,6 +47,8 @@ class InsightMethods:
         Raises:
             ZMQError: ENOENT, no such tcp or ipc endpoint.
         """
+        from zerohop.api import statistics  # not worth its time where nobody asks
+
         with self._driver.lock:
             return statistics.last_error(self._core, endpoint)
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import atexit
 import operator
-import random
+import os
 import threading
 import warnings
 import weakref
@@ -122,8 +122,8 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
                 kind,
                 self._options,
                 self._context_io.core,
-                seed=random.getrandbits(32),
-                jitter=random.random,
+                seed=int.from_bytes(os.urandom(4)),
+                jitter=_jitter,
             )
             self._driver = SocketDriver(self._core, self._context_io)
             self._start()
@@ -298,6 +298,13 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
         name = self._shown_as or name_of(type(self))
         closed = " closed" if self.closed else ""
         return f"<{name}(zmq.{self._core.type_name}) at {id(self):#x}{closed}>"
+
+
+def _jitter() -> float:
+    """A number in [0, 1) for a reconnect's delay."""
+    import random  # 3 ms that most programs need not spend
+
+    return random.random()  # noqa: S311 - to spread attempts, not to be unguessable
 
 
 def name_of(kind: type) -> str:

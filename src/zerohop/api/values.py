@@ -3,12 +3,13 @@
 Each of these is one part (or message) and a conversion, so they are the same for both kinds of
 Socket: they call the three verbs that a Socket has, and return what those return, which is the
 value itself from a blocking socket and an awaitable of it from an asyncio one.
+
+``json`` and ``pickle`` are imported when they are first needed: ``import zerohop`` need not pay for
+them.
 """
 
 from __future__ import annotations
 
-import json
-import pickle
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from zerohop.api.parts import check_buffer, copy_into
@@ -26,11 +27,15 @@ _SEND_ARGUMENTS = ("routing_id", "group", "timeout")  # of send(); the rest is f
 
 def json_octets(obj: object, **kwargs: Any) -> bytes:
     """Return a value as JSON in UTF-8; ``kwargs`` are those of ``json.dumps``."""
+    import json
+
     return json.dumps(obj, **kwargs).encode()
 
 
 def json_value(octets: bytes | str, **kwargs: Any) -> Any:
     """Return the value of JSON in UTF-8; ``kwargs`` are those of ``json.loads``."""
+    import json
+
     return json.loads(octets if isinstance(octets, str) else octets.decode(), **kwargs)
 
 
@@ -41,7 +46,7 @@ class _Verbs(Protocol):
     an asyncio one.
     """
 
-    def send(self, data: Any, flags: int = 0, copy: bool = True, **kwargs: Any) -> Any:
+    def send(self, data: Any, *args: Any, **kwargs: Any) -> Any:
         """Send one part."""
 
     def send_multipart(
@@ -127,10 +132,12 @@ class ValueMethods:
         self: _Verbs,
         obj: object,
         flags: int = 0,
-        protocol: int = pickle.DEFAULT_PROTOCOL,
+        protocol: int = 4,
         **kwargs: Any,
     ) -> Any:
-        """Send a pickle, one part."""
+        """Send a pickle, one part; ``protocol`` is pickle's, 4 being its default for long."""
+        import pickle
+
         return self.send(pickle.dumps(obj, protocol), flags=flags, **kwargs)
 
     def recv_pyobj(self: _Verbs, flags: int = 0, *, timeout: float | None = None) -> Any:
@@ -138,6 +145,8 @@ class ValueMethods:
 
         Never from a peer you do not trust: a pickle can run any code.
         """
+        import pickle
+
         return self._receive(
             flags,
             timeout,
