@@ -53,7 +53,7 @@ def _default(row: Option) -> str:
     if row.attribute is None:
         return ""
     value = row.shape.show(getattr(SocketOptions(), row.attribute))
-    shown = "empty" if value == b"" else str(int(value) if isinstance(value, int) else value)
+    shown = str(int(value)) if isinstance(value, int) else "empty" if not value else str(value)
     return f"{shown} (SUB, XSUB: 0)" if row.attribute == "linger" else shown
 
 
