@@ -283,6 +283,14 @@ class TestLostRequest:
         req.detach(peer)
         assert [who for who, _ in req.notices] == [peer]
 
+    def test_a_relaxed_req_is_told_but_not_what_it_knows(self):
+        req = make("REQ", req_relaxed=True)
+        peer = network_peer(req)
+        req.send(b"x")
+        req.detach(peer)
+        [(_, notice)] = req.notices
+        assert "REQ_RELAXED" not in notice
+
     def test_peers_that_were_not_asked_come_and_go_unnoticed(self):
         req = make("REQ")
         network_peer(req)

@@ -155,11 +155,10 @@ class Req(Pattern):
         return None
 
     def _say_lost(self, peer: Peer) -> None:
-        self.notices.append((
-            peer,
-            "left without answering the request it had; set REQ_RELAXED and REQ_CORRELATE to be "
-            "able to send again",
-        ))  # fmt: skip
+        notice = "left without answering the request it had"
+        if not self.options.req_relaxed:
+            notice += "; set REQ_RELAXED and REQ_CORRELATE to be able to send again"
+        self.notices.append((peer, notice))
 
 
 def _is_reply(message: Message) -> bool:
