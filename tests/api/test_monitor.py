@@ -69,6 +69,15 @@ def test_another_monitor_takes_the_place_of_the_first(context):
     s.monitor("inproc://second")  # its own name is free again
 
 
+def test_a_name_that_is_taken_is_no_endpoint_for_a_monitor(context):
+    s, other = context.socket(zmq.REP), context.socket(zmq.PAIR)
+    other.bind("inproc://taken")
+    with pytest.raises(ZMQError) as raised:
+        s.monitor("inproc://taken")
+    assert raised.value.errno == zmq.EADDRINUSE
+    assert len(context._io.drivers) == 2
+
+
 def test_a_failed_bind_is_reported(context):
     taken, s = context.socket(zmq.REP), context.socket(zmq.REP)
     port = taken.bind_to_random_port("tcp://127.0.0.1")

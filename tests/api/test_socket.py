@@ -52,6 +52,12 @@ def test_what_bind_returns_says_what_it_is(context):
     assert repr(bound) == f"<Attachment(bind={s.last_endpoint.decode()!r})>"
 
 
+def test_a_random_port_is_not_looked_for_where_there_is_none(context):
+    with pytest.raises(ZMQError) as raised:
+        context.socket(zmq.REP).bind_to_random_port("tcp://nosuchif", max_port=60_000)
+    assert raised.value.errno == 19  # ENODEV
+
+
 def test_a_port_is_free_when_unbind_and_close_return(context):
     first, second = context.socket(zmq.REP), context.socket(zmq.REP)
     port = first.bind_to_random_port("tcp://127.0.0.1")
@@ -96,6 +102,12 @@ def test_draft_types_are_refused_with_a_list_of_what_there_is(context):
 
 
 # Closing
+
+
+def test_a_constructor_that_fails_leaves_nothing_to_complain_of(context):
+    with pytest.raises(ZMQError):
+        PlainSocket(context, 99)
+    gc.collect()
 
 
 def test_closing_tells_the_front_once(context):
@@ -229,6 +241,14 @@ def test_every_front_of_a_socket_hears_of_what_happens(pair):
     a.send(b"news")
     assert b._front.calls > before[0]
     assert shadow._front.calls > before[1]
+
+
+def test_shadows_that_come_and_go_leave_nothing_behind(pair):
+    for _ in range(3):
+        PlainSocket.shadow(pair[0]).send(b"x")
+    kept = PlainSocket.shadow(pair[0])
+    assert len(kept._driver.front) == 2
+    assert [pair[1].recv() for _ in range(3)] == [b"x"] * 3
 
 
 def test_a_closed_socket_has_no_shadow(context):

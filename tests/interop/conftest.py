@@ -1,4 +1,4 @@
-"""Real libzmq on the other end: a second network, and the record that docs/interop.md is made of."""
+"""Real libzmq on the other end: a second network, and the record behind docs/interop.md."""
 
 import datetime
 import tempfile
@@ -66,7 +66,7 @@ def pytest_sessionfinish(session):
     config.cache.set(
         "interop/results",
         {
-            "date": datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat(),
+            "date": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
             "versions": versions,
             "cells": results,
             "pairs": sorted({cell.pair for cell in CELLS}),

@@ -13,21 +13,32 @@ __all__ = ["Fronts"]
 class Fronts:
     """Tells each front of a driver what the driver tells one.
 
+    Shadows may come and go with every message (Jupyter's do), so those that are gone must not
+    be told for ever.
+
     Args:
-        fronts: of the socket, and of each shadow.
+        first: the socket's own.
     """
 
     __slots__ = ("_fronts",)
 
-    def __init__(self, *fronts: Front) -> None:
-        self._fronts = list(fronts)
+    def __init__(self, first: Front) -> None:
+        self._fronts = [first]
+
+    def __len__(self) -> int:
+        return len(self._fronts)
+
+    def add(self, front: Front) -> None:
+        """Tell this one, too."""
+        self._fronts.append(front)
+
+    def remove(self, front: Front) -> None:
+        """Tell it no more. Without the lock: it comes from a garbage collection, on any thread."""
+        self._fronts.remove(front)
 
     def activity(self) -> bool:
         """The core has changed; return whether any front has sent or received."""
         acted = False
         for front in self._fronts[:]:
-            try:
-                acted |= front.activity()
-            except ReferenceError:  # a shadow that was dropped
-                self._fronts.remove(front)
+            acted |= front.activity()
         return acted

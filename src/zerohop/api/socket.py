@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
     from zerohop.api.context import ContextBase
     from zerohop.io.context import ContextIO
+    from zerohop.io.driver import Front
 
 __all__ = ["SocketBase"]
 
@@ -82,8 +83,8 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
     """
 
     __slots__ = (
-        "__dict__", "__weakref__", "_context_io", "_core", "_driver", "_mistakes", "_options",
-        "_shadowed", "_shadows", "context", "copy_threshold",
+        "__dict__", "__weakref__", "_context_io", "_core", "_driver", "_front_among", "_mistakes",
+        "_options", "_shadowed", "_shadows", "context", "copy_threshold",
     )  # fmt: skip
 
     _shown_as: ClassVar[str | None] = None  # in repr, instead of the class's own name
@@ -97,6 +98,7 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
         copy_threshold: int | None = None,
     ) -> None:
         self._shadowed: SocketBase | None = None
+        self._front_among: tuple[Fronts, Front] | None = None  # a shadow's own front
         self._shadows: weakref.WeakSet[SocketBase] = weakref.WeakSet()
         self._monitor_socket = None
         self._feed = None
@@ -141,8 +143,12 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
         with driver.lock:
             first, driver.front = driver.front, None
             self._start()
-            if first is not None and driver.front is not None:
-                driver.front = Fronts(first, driver.front)
+            own, driver.front = driver.front, first
+            if first is not None and own is not None:
+                if not isinstance(first, Fronts):
+                    driver.front = first = Fronts(first)
+                first.add(own)
+                self._front_among = first, own
 
     # What a kind of Socket fills
 
@@ -250,6 +256,9 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
 
     def __del__(self) -> None:
         try:
+            if self._front_among is not None:
+                fronts, own = self._front_among
+                fronts.remove(own)
             if self._shadowed is not None or self._core.closed or _exiting:
                 return
             driver = self._driver

@@ -49,13 +49,15 @@ class Front:
 
     Attributes:
         send_lane, receive_lane: pipes that the Socket uses directly; None: it asks here.
+        looks_back: waits left that are checked for the classic mistakes; a socket that has waited
+            in vain so often is either right or already told.
         credit: operations left until the clock is looked at; the lanes may be used while it lasts.
     """
 
     __slots__ = (
         "_conditions", "_context", "_core", "_driver", "_lock", "_loop", "_options", "_receivers",
-        "_senders", "_turn", "_turn_started", "_wrote_at", "_yielding", "credit", "receive_lane",
-        "send_lane",
+        "_senders", "_turn", "_turn_started", "_wrote_at", "_yielding", "credit", "looks_back",
+        "receive_lane", "send_lane",
     )  # fmt: skip
 
     def __init__(self, driver: SocketDriver, context: ContextIO) -> None:
@@ -67,6 +69,7 @@ class Front:
         self.send_lane: Pipe | None = None
         self.receive_lane: Pipe | None = None
         self.credit = 0
+        self.looks_back = 8
         self._loop: asyncio.AbstractEventLoop | None = None
         self._turn: asyncio.Handle | None = None
         self._turn_started = 0.0
@@ -95,11 +98,14 @@ class Front:
                     raise Again
                 self._send_to_core(message, more=more)
             except Again as error:
-                wait = self._time_limit(flags, timeout, self._options.sndtimeo)
+                wait = self._options.sndtimeo if timeout is None else max(timeout, 0)
+                if flags & _DONTWAIT:
+                    wait = 0
                 if wait == 0:
                     return _failed(loop, error)
-                waiting = Waiting(loop=loop, value=result)
-                self._limit(waiting, wait, loop)
+                waiting = _waiting(loop, result)
+                if wait is not None:
+                    self._limit(waiting, wait, loop)
                 self._senders.append((waiting, message, more))
                 self._driver.pump()
                 return waiting
@@ -132,7 +138,7 @@ class Front:
             return SENT if result is None else _done(loop, result)
         self._driver.pump()
         if self._spend(loop):
-            waiting = Waiting(loop=loop, value=result)
+            waiting = _waiting(loop, result)
             self._yielding.append(waiting)
             return waiting
         return SENT if result is None else _done(loop, result)
@@ -161,7 +167,10 @@ class Front:
         """Receive in every case that the lane does not cover."""
         loop = self.find_loop()
         with self._lock:
-            wait = self._time_limit(flags, timeout, self._options.rcvtimeo)
+            if flags & _DONTWAIT:
+                wait: float | None = 0
+            else:
+                wait = self._options.rcvtimeo if timeout is None else max(timeout, 0)
             must_yield = not self.credit and self._spend(loop) and wait != 0
             try:
                 if self._receivers or must_yield:
@@ -173,7 +182,8 @@ class Front:
                 if wait == 0:
                     return _failed(loop, error)
                 waiting = WaitingReceive(self, convert, part=part, loop=loop)
-                self._limit(waiting, wait, loop)
+                if wait is not None:
+                    self._limit(waiting, wait, loop)
                 self._receivers.append(waiting)
                 self.receive_lane = None
                 if not must_yield and self._driver.has_work():
@@ -362,17 +372,8 @@ class Front:
             self._driver.pump()
             return waiting
 
-    def _time_limit(self, flags: int, timeout: float | None, option: float | None) -> float | None:
-        """Seconds to wait: 0 not at all, None without limit."""
-        if flags & _DONTWAIT:
-            return 0
-        return option if timeout is None else max(timeout, 0)
-
-    def _limit(
-        self, waiting: Waiting, seconds: float | None, loop: asyncio.AbstractEventLoop
-    ) -> None:
-        if seconds is not None:
-            waiting.timer = loop.call_later(seconds, waiting.fail, Again())
+    def _limit(self, waiting: Waiting, seconds: float, loop: asyncio.AbstractEventLoop) -> None:
+        waiting.timer = loop.call_later(seconds, waiting.fail, Again())
 
     # The loop
 
@@ -458,3 +459,10 @@ def released(driver: SocketDriver) -> asyncio.Future[None]:
     else:
         driver.on_released.append(lambda: loop.call_soon_threadsafe(done))
     return future
+
+
+def _waiting(loop: asyncio.AbstractEventLoop, value: object) -> Waiting:
+    waiting = Waiting(loop=loop)
+    if value is not None:
+        waiting.value = value
+    return waiting

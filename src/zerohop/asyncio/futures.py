@@ -173,10 +173,8 @@ class Waiting(asyncio.Future[Any]):
         timer: the time limit.
     """
 
-    def __init__(self, *, loop: asyncio.AbstractEventLoop, value: object = None) -> None:
-        super().__init__(loop=loop)
-        self.value = value
-        self.timer: asyncio.TimerHandle | None = None
+    timer: asyncio.TimerHandle | None = None
+    value: object = None
 
     def settle(self, value: object) -> None:
         """Set the result; the caller has checked that it is not done."""
@@ -275,5 +273,6 @@ class WaitingReceive(Waiting):
             self._socket.give_back(super().result(), part=not self.whole)
 
     def __del__(self) -> None:
-        self.return_message()
+        if self._held:
+            self.return_message()
         super().__del__()

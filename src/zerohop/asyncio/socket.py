@@ -121,7 +121,13 @@ class Socket(SocketBase):
             return SENT
         if routing_id is not None or group is not None:
             refuse_draft_arguments(routing_id, group)
-        part, result = make_part(data, copy=copy, track=track, copy_threshold=self.copy_threshold)
+        if type(data) is bytes and copy:
+            part: Any = data
+            result: Any = None
+        else:
+            part, result = make_part(
+                data, copy=copy, track=track, copy_threshold=self.copy_threshold
+            )
         return self._warned(POLLOUT, front.send(part, flags, timeout, result=result))
 
     def send_multipart(
@@ -235,7 +241,8 @@ class Socket(SocketBase):
 
     def _warned(self, event: PollEvent, awaitable: Awaitable[Any]) -> Awaitable[Any]:
         """The awaitable; if it waits for what can never come, say so once."""
-        if isinstance(awaitable, Waiting):
+        if self._front.looks_back and isinstance(awaitable, Waiting):
+            self._front.looks_back -= 1
             self._warn_before_waiting(event)
         return awaitable
 

@@ -119,8 +119,7 @@ class Dialers:
 
     def due(self, dialer: Dialer) -> None:
         """The time has come to dial again."""
-        if dialer in self._dialers:
-            self.to_dial.append(dialer)
+        self.to_dial.append(dialer)
 
     def drop(self, dialer: Dialer) -> None:
         """Forget a connect(): no more dialling, and the pattern loses the peer."""

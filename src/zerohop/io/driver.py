@@ -56,9 +56,9 @@ class SocketDriver:
 
     Attributes:
         loop: where descriptors are watched; None until :meth:`attach` (an asyncio socket made
-        outside
-            a running loop listens from bind() on, and accepts when its loop runs).
+            outside a running loop listens from bind() on, and accepts when its loop runs).
         front: whom to tell; None once the application has closed the socket.
+        watched: somebody has the descriptor: it must follow whatever is sent and received.
         released: nothing is left: no descriptor, no timer.
     """
 
@@ -80,6 +80,7 @@ class SocketDriver:
         self._pumping = False
         self._again = False
         self._signal: Signal | None = None
+        self.watched = False
         self._was_writable = False
         self._became_writable = False
         self._thread: int | None = None
@@ -346,8 +347,8 @@ class SocketDriver:
     def _act(self) -> None:
         """Turn the core's lists into system calls until they are empty."""
         core, links = self.core, self.core.links
+        core.settle()
         while True:
-            core.settle()
             if links.to_flush or links.to_write:
                 self._flush()
             elif links.to_resume:
@@ -356,8 +357,9 @@ class SocketDriver:
                 self._finish(links.to_close.pop())
             elif links.to_dial and self.loop is not None:
                 self._dial(links.to_dial.pop(0))
-            elif not (links.room or core.pattern.announcements or core.pattern.refused):
+            else:
                 break
+            core.settle()
         if self._dialings:
             self._drop_dialings()
         if links.timers.stale:
@@ -449,13 +451,9 @@ class SocketDriver:
             raise ZMQError(Errno.ENOTSOCK)
         if self._signal is None:
             self._signal = Signal()
+            self.watched = True
             self.pump()
         return self._signal.fd
-
-    @property
-    def watched(self) -> bool:
-        """Somebody has the descriptor: it must follow whatever is sent and received."""
-        return self._signal is not None
 
     def events(self) -> PollEvent:
         """What would not block now (ZMQ_EVENTS).

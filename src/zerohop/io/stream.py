@@ -31,7 +31,17 @@ class Stream:
         link: the core's side.
     """
 
-    __slots__ = ("_blocked", "_driver", "_fd", "_link", "_links", "_paused", "_sock", "closed")
+    __slots__ = (
+        "_blocked",
+        "_driver",
+        "_fd",
+        "_link",
+        "_links",
+        "_paused",
+        "_read_size",
+        "_sock",
+        "closed",
+    )
 
     def __init__(self, driver: SocketDriver, sock: socket.socket, link: Link) -> None:
         self._driver = driver
@@ -41,6 +51,7 @@ class Stream:
         self._link = link
         self._blocked = False
         self._paused = True
+        self._read_size = READ_SIZE
         self.closed = False
         link.fd = self._fd
 
@@ -77,11 +88,8 @@ class Stream:
             if self.closed or self._paused:
                 return
             link = self._link
-            wanted = link.connection.wanted()
             try:
-                data = self._sock.recv(
-                    READ_SIZE if wanted < READ_SIZE else min(wanted, _LARGE_READ_SIZE)
-                )
+                data = self._sock.recv(self._read_size)
             except (BlockingIOError, InterruptedError):
                 return
             except OSError as error:
@@ -91,6 +99,9 @@ class Stream:
                 self._lost(None)
                 return
             self._links.receive_data(link, data, driver.now())
+            if len(data) >= READ_SIZE or self._read_size > READ_SIZE:
+                wanted = link.connection.wanted()
+                self._read_size = max(READ_SIZE, min(wanted, _LARGE_READ_SIZE))
             peer = link.peer
             if peer is not None and peer.inbound.full and not link.closing:
                 self.pause()
