@@ -189,8 +189,8 @@ def contiguous(data: Any, *, copy: bool, copy_threshold: int = 0) -> Part:
         copy_threshold: copy what is smaller, too.
 
     Returns:
-        ``bytes``, or a view of single octets. Where Python cannot make such a view (Fortran order,
-        item types of numpy's own) it is a copy after all.
+        ``bytes``, or a view of single octets. Where Python cannot make such a view (Fortran order)
+        it is a copy after all.
 
     Raises:
         TypeError: no buffer.
@@ -204,7 +204,4 @@ def contiguous(data: Any, *, copy: bool, copy_threshold: int = 0) -> Part:
         raise BufferError("memoryview: underlying buffer is not contiguous")
     if copy or view.nbytes < copy_threshold or not view.nbytes or not view.c_contiguous:
         return view.tobytes("A")
-    try:
-        return view.cast("B")
-    except ValueError:
-        return view.tobytes("A")
+    return view.cast("B")
