@@ -4,7 +4,7 @@ The driver calls :meth:`Front.activity` after whatever happened, the lock held. 
 the application's threads use the lanes below without the lock.
 
 *First message at once, the rest together.* A message for a peer that is idle is written by the call
-that sends it. A program that goes on sending without waiting for anything soon pays a system call a
+that sends it. A program that goes on sending without waiting for anything would pay a system call a
 message; so after a few of them (``_AT_ONCE``) within a moment (``_MOMENT``) messages stay in the
 pipe until there are 64 KiB of them, until the program waits for something, or until the helper
 thread gets to it, whichever comes first.
@@ -34,7 +34,8 @@ _MOMENT = 200e-6  # seconds: the longest that a message lies about while the pro
 _AT_ONCE = 4  # messages; a client that sends a few requests and then waits never leaves this
 _BATCH_SIZE = 64 * 1024  # octets: one write of the driver
 _BATCH = 1000  # messages: as much as libzmq's default high-water mark
-_LARGE = 8 * 1024  # octets: such a message is worth a system call of its own
+_OVERHEAD = 64  # octets: what a message costs besides its own, so that empty ones count too
+_TICK = 1e-3  # seconds between two looks at a stream that may have ended
 
 _EMPTY: deque[Any] = deque(maxlen=0)
 NO_LANE: tuple[Callable[[], Any], Pipe | None] = (_EMPTY.popleft, None)
@@ -58,8 +59,8 @@ class Front:
 
     __slots__ = (
         "_at_once", "_core", "_driver", "_foreign", "_limit", "_lock", "_pending", "_pump",
-        "_reactor", "_scheduled", "_since", "_sound", "_visits", "receive_lane", "send_lane",
-        "waiters",
+        "_reactor", "_scheduled", "_since", "_sound", "_streamed", "_streaming", "_visits",
+        "receive_lane", "send_lane", "waiters",
     )  # fmt: skip
 
     def __init__(self, driver: SocketDriver, reactor: Reactor) -> None:
@@ -77,6 +78,8 @@ class Front:
         self._visits = 0
         self._pending = 0
         self._scheduled = False
+        self._streaming: Pipe | None = None
+        self._streamed = False
         # A shadow of an asyncio socket: only the loop's own thread may touch the loop.
         self._foreign = driver.loop is not None and driver.loop is not reactor
         self._pump = driver.woken if self._foreign else driver.pump
@@ -117,32 +120,77 @@ class Front:
                 pipe.full = True
                 if len(pipe.messages) <= pipe.resume_at:
                     pipe.full = False  # an inproc reader needs no lock, and has just read
-            at_once = not pipe.asleep  # then the queue is long
-            if pipe.asleep or not pipe.reader.inproc:
-                pipe.asleep = False
-                pipe.reader_signals.append(pipe.reader)
-            size = len(message)
-            if at_once or size > _LARGE or pipe.reader.inproc:
-                self._limit = min(max(_BATCH_SIZE // (size + 9), 16), _BATCH)
-                self._pump()
-                left = len(pipe.messages)
-                if left >= self._limit:  # the kernel is full: nothing to do until the pipe is, too
-                    self._limit = left + _BATCH
-                    self.activity()
+            if pipe.reader.inproc:
+                if pipe.asleep:
+                    _signal(pipe)
+                    self._pump()
+            elif pipe.asleep:
+                _signal(pipe)
+                self.flush(message)
             else:
-                self.flush()
+                self._flush_long_queue(pipe, len(message))
 
-    def flush(self) -> None:
-        """Write what was sent: now, or together with what may follow soon. Lock held."""
+    def _flush_long_queue(self, pipe: Pipe, size: int) -> None:
+        """The program sends faster than anybody flushes: write, and let it go on appending.
+
+        The pipe is not put to sleep when it is empty, for then the next message would be the first
+        of a batch, and written alone. Instead it is looked at every ``_TICK`` until it rests.
+        """
+        self._limit = min(max(_BATCH_SIZE // (size + 9), 16), _BATCH)
+        _signal(pipe)
+        self._pump()
+        left = len(pipe.messages)
+        if left >= self._limit:  # the kernel is full: nothing to do until the pipe is, too
+            self._limit = left + _BATCH
+            self.activity()
+        elif pipe.asleep:
+            pipe.asleep = False
+            self._streamed = True
+            if self._streaming is None:
+                self._streaming = pipe
+                self._reactor.call_at(monotonic() + _TICK, self._on_tick)
+
+    def _on_tick(self) -> None:
+        pipe = self._streaming
+        assert pipe is not None
+        if pipe.messages or self._streamed:
+            self._streamed = False
+            if pipe.messages:
+                _signal(pipe)
+                self._pump()
+                pipe.asleep = False
+            self._reactor.call_at(monotonic() + _TICK, self._on_tick)
+            return
+        self._streaming = None
+        if not pipe.sleep():
+            _signal(pipe)
+            self._pump()
+
+    def flush(self, message: Message) -> None:
+        """Write what was sent: now, or together with what may follow soon. Lock held.
+
+        Args:
+            message: the last one that was sent; its size counts.
+        """
         reactor = self._reactor
+        if self._streaming is not None:
+            _signal(self._streaming)  # it looks awake to whoever appends past the lane
         now = monotonic()
         if reactor.visits != self._visits or now - self._since > _MOMENT:
             self._visits = reactor.visits
             self._since = now
             self._at_once = 0
         self._at_once += 1
-        self._pending += 1
-        if self._at_once <= _AT_ONCE or self._pending >= _BATCH or self._foreign:
+        if self._at_once > _AT_ONCE:
+            self._pending += (
+                sum(map(len, message)) if type(message) is list else len(message)
+            ) + _OVERHEAD
+        if (
+            self._at_once <= _AT_ONCE
+            or self._pending > _BATCH_SIZE
+            or self._foreign
+            or self._core.context.readable  # an inproc reader waits for nothing but this
+        ):
             self._pending = 0
             self._pump()
         elif not self._scheduled:
@@ -153,6 +201,8 @@ class Front:
         self._scheduled = False
         self._pending = 0
         self._pump()
+
+    # Receiving
 
     def received(self) -> None:
         """A message was taken past the lane: tell whoever was stopped by it. Lock held."""
@@ -213,7 +263,7 @@ class Front:
                         self._check(socket, PollEvent.POLLOUT)
                     deadline = self.waiters.wait(OUT, deadline)
                 else:
-                    self.flush()
+                    self.flush(message)
                     return
 
     def receive(
@@ -260,3 +310,9 @@ class Front:
         """The socket has been closed: no lane, and nothing to wait for. Lock held."""
         self.send_lane, self.receive_lane = None, NO_LANE
         self.waiters.wake_all()
+
+
+def _signal(pipe: Pipe) -> None:
+    """Leave a note that the pipe has messages."""
+    pipe.asleep = False
+    pipe.reader_signals.append(pipe.reader)
