@@ -136,6 +136,10 @@ class SocketCore:
             self.pattern.check_send(part)
         self._parts_out.append(part)
         self.send_lane = None
+        if len(self._parts_out) == self.pattern.parts_in_a_message:
+            message = self._parts_out[:]
+            self._parts_out.clear()
+            self.pattern.send(message)
 
     def receive(self) -> Message:
         """The next message, or what is left of the one that :meth:`receive_part` has begun.
@@ -290,7 +294,11 @@ class SocketCore:
 
         DEALER, SUB, PUB and REQ keep one connection an endpoint. An attempt that has been given up
         (RECONNECT_STOP) is begun anew.
+
+        Raises:
+            UsageError: EINVAL, CONNECT_ROUTING_ID names a peer that is there already.
         """
+        self._check_connect_routing_id()
         self.last_endpoint = address
         here = [d for d in self.links.dialers if d.address == address and not d.leaving]
         for dialer in here:
@@ -299,6 +307,16 @@ class SocketCore:
             elif self.type in _ONE_LINK_AN_ENDPOINT:
                 return None
         return self.links.dialers.add(endpoint, address)
+
+    def _check_connect_routing_id(self) -> None:
+        """libzmq aborts the process here."""
+        wanted = self.options.connect_routing_id
+        if wanted and self.pattern.has_routing_id(wanted):
+            self.options.connect_routing_id = b""
+            raise UsageError(
+                Errno.EINVAL,
+                hint=f"CONNECT_ROUTING_ID {wanted[:64]!r} is the id of another peer of this socket",
+            )
 
     # What follows from a call
 
@@ -319,6 +337,8 @@ class SocketCore:
                     connections.announce(announcement.topic, subscribe=announcement.subscribe)
             for peer, reason in _taken(pattern.refused):
                 self._refuse(peer, reason)
+        if pattern.notices and self.closed:
+            pattern.notices.clear()  # nobody is there any more to be told
         for peer, notice in _taken(pattern.notices):
             links.notice(peer, notice)
         if self._parts_out or self.closed:

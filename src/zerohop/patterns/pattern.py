@@ -122,6 +122,8 @@ class Pattern(Protocol):
         accepts: names of the socket types that may be at the other end (``{"PULL"}``).
         can_send, can_receive: whether the type has this direction at all; the core answers
             ENOTSUP without asking the pattern where it has not.
+        parts_in_a_message: how many parts every message has, so that one sent part by part goes
+            out with its last, whatever its flags say (STREAM); 0: as many as the sender likes.
         send_lane: the pipe to which ``send(message)`` would push every message unchanged, now
             and until the pattern is next told something; else None. Drivers append straight to it
             while it is not full. Exactly one attached peer, and a type that neither looks into
@@ -140,6 +142,7 @@ class Pattern(Protocol):
     accepts: ClassVar[frozenset[str]]
     can_send: ClassVar[bool] = True
     can_receive: ClassVar[bool] = True
+    parts_in_a_message: ClassVar[int] = 0
     options: PatternOptions
     send_lane: Pipe | None
     receive_lane: Pipe | None
@@ -230,6 +233,10 @@ class Pattern(Protocol):
 
     def can_receive_now(self) -> bool:
         """Whether ``receive`` would not raise Again (POLLIN)."""
+        return False
+
+    def has_routing_id(self, routing_id: bytes) -> bool:
+        """Whether a peer is addressed by this id; never for types that do not address peers."""
         return False
 
     def subscribe(self, topic: bytes) -> None:

@@ -24,6 +24,7 @@ class Stream(Pattern):
     """Routes octets by id. Ids are invented (5 octets), or CONNECT_ROUTING_ID when dialled."""
 
     accepts: ClassVar[frozenset[str]] = frozenset()  # no handshake, so no socket type
+    parts_in_a_message: ClassVar[int] = 2
 
     def __init__(self, options: PatternOptions, seed: int = 0) -> None:
         super().__init__(options, seed)
