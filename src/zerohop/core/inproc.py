@@ -168,6 +168,7 @@ class Inproc:
                 core.links.peers.detach(peer)
             else:
                 self.drop(peer)
+        self.peers.clear()
 
     def _remove(self, peer: Peer) -> None:
         for name, peers in self.peers.items():

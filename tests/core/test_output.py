@@ -1,0 +1,262 @@
+"""From a pipe to octets, and back when the connection breaks."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zerohop.core.link import Link, Listener
+from zerohop.core.options import SocketOptions
+from zerohop.core.output import FLUSH_SIZE, BatchEncoder, fill, take_back, written
+from zerohop.patterns.pipe import Pipe
+from zerohop.wire.frames import encode, encoded_size
+
+
+class Wire:
+    """A connection in traffic, as far as output cares; counts what it encodes."""
+
+    def __init__(self):
+        self.control = b""
+        self.batches = 0
+
+    def data_to_send(self):
+        said, self.control = self.control, b""
+        return said
+
+    def encode(self, messages):
+        self.batches += 1
+        return encode(messages)
+
+    encoded_size = staticmethod(encoded_size)
+
+
+def make_link(*, shares=False, batch=128):
+    source = Listener("tcp://*:5555", SocketOptions())
+    return Link(source, Wire(), source.endpoint, "", "", shares=shares, batch=batch)
+
+
+def make_pipe(*messages, hwm=0):
+    pipe = Pipe(hwm)
+    pipe.extend(list(messages))
+    return pipe
+
+
+def wire_of(*messages):
+    return b"".join(encode(list(messages)))
+
+
+def filled(link, pipe, encoder=None):
+    return b"".join(fill(link, pipe, encoder or BatchEncoder()))
+
+
+# -- filling
+
+
+def test_what_the_connection_says_goes_before_messages():
+    link, pipe = make_link(), make_pipe(b"1", [b"2", b"3"])
+    link.connection.control = b"<READY>"
+    assert filled(link, pipe) == b"<READY>" + wire_of(b"1", [b"2", b"3"])
+    assert len(pipe) == 0
+
+
+def test_before_the_handshake_only_the_connection_speaks():
+    link = make_link()
+    link.connection.control = b"<greeting>"
+    assert filled(link, None) == b"<greeting>"
+
+
+def test_nothing_to_say_is_nothing_to_write():
+    assert filled(make_link(), None) == b""
+    assert filled(make_link(), Pipe(0)) == b""
+
+
+def test_the_rest_of_a_batch_goes_before_the_next_one():
+    link, pipe = make_link(), make_pipe(b"first")
+    fill(link, pipe, BatchEncoder())
+    written(link, 3)
+    pipe.push(b"second")
+    link.connection.control = b"<PONG>"
+    assert filled(link, pipe) == wire_of(b"first")[3:]
+    assert list(pipe.messages) == [b"second"]
+
+
+def test_a_full_pipe_that_was_emptied_has_room_again():
+    pipe = make_pipe(b"1", b"2", hwm=2)
+    pipe.writer = "the peer"
+    fill(make_link(), pipe, BatchEncoder())
+    assert not pipe.full
+    assert pipe.writer_signals == ["the peer"]
+
+
+def test_a_batch_of_small_messages_grows_until_it_is_worth_a_write():
+    link, pipe = make_link(), make_pipe(*[b"x"] * 10_000)
+    batches = []
+    while pipe.messages:
+        fill(link, pipe, BatchEncoder())
+        batches.append(len(link.sending))
+        written(link, sum(map(len, link.buffers)))
+    assert batches[:5] == [128, 256, 512, 1024, 1024]
+
+
+def test_a_batch_that_was_not_full_does_not_grow():
+    link = make_link()
+    for _ in range(10):
+        fill(link, make_pipe(b"x"), BatchEncoder())
+        written(link, sum(map(len, link.buffers)))
+    assert link.batch == 128
+
+
+def test_a_batch_of_large_messages_shrinks_to_one():
+    link, pipe = make_link(), make_pipe(*[bytes(FLUSH_SIZE * 3)] * 500)
+    while pipe.messages:
+        fill(link, pipe, BatchEncoder())
+        written(link, sum(map(len, link.buffers)))
+    assert link.batch == 1
+
+
+def test_a_batch_of_the_right_size_stays():
+    link = make_link(batch=10)
+    fill(link, make_pipe(*[bytes(FLUSH_SIZE // 10)] * 20), BatchEncoder())
+    assert link.batch == 10
+
+
+# -- writing
+
+
+def test_what_the_kernel_took_is_gone():
+    link = make_link()
+    fill(link, make_pipe(b"hello"), BatchEncoder())
+    written(link, len(wire_of(b"hello")))
+    assert link.buffers == []
+    assert link.sending == []
+    assert (link.messages_out, link.octets_out) == (1, len(wire_of(b"hello")))
+
+
+def test_messages_are_the_links_until_the_last_octet_is_out():
+    link = make_link()
+    fill(link, make_pipe(b"1", b"2"), BatchEncoder())
+    written(link, len(wire_of(b"1", b"2")) - 1)
+    assert link.sending == [b"1", b"2"]
+    assert link.messages_out == 0
+    written(link, 1)
+    assert link.sending == []
+    assert link.messages_out == 2
+
+
+def test_the_rest_of_a_large_body_is_not_copied():
+    body = bytes(100_000)
+    link = make_link()
+    fill(link, make_pipe(body), BatchEncoder())
+    header = len(link.buffers[0])
+    written(link, header + 1000)
+    (rest,) = link.buffers
+    assert isinstance(rest, memoryview)
+    assert rest.obj is body
+    assert len(rest) == 99_000
+
+
+@pytest.mark.parametrize("size", [0, 1, 5, 40_000, 100_000])
+def test_any_number_of_octets_may_be_taken(size):
+    link = make_link()
+    messages = [b"a", bytes(40_000), [b"b", bytes(50_000)], b"c"]
+    whole = wire_of(*messages)
+    fill(link, make_pipe(*messages), BatchEncoder())
+    taken = 0
+    while link.buffers and taken + size <= len(whole) and size:
+        written(link, size)
+        taken += size
+    assert b"".join(link.buffers) == whole[taken:]
+
+
+# -- taking back
+
+
+@given(
+    messages=st.lists(
+        st.one_of(st.binary(max_size=9), st.lists(st.binary(max_size=9), min_size=2, max_size=3)),
+        max_size=6,
+    ),
+    control=st.binary(max_size=9),
+    cut=st.integers(0, 200),
+)
+def test_what_was_not_wholly_written_comes_back_in_order(messages, control, cut):
+    link, pipe = make_link(), make_pipe(*messages)
+    link.connection.control = control
+    fill(link, pipe, BatchEncoder())
+    octets = control + wire_of(*messages)
+    cut = min(cut, len(octets))
+    written(link, cut)
+    arrived = 0  # whole messages before the cut
+    while arrived < len(messages) and len(control + wire_of(*messages[: arrived + 1])) <= cut:
+        arrived += 1
+    assert take_back(link) == messages[arrived:]
+    assert link.messages_out == arrived
+    assert link.buffers == []
+    assert take_back(link) == []
+
+
+def test_after_a_second_batch_only_that_one_comes_back():
+    link, pipe, encoder = make_link(batch=2), make_pipe(b"1", b"2", b"3", b"4"), BatchEncoder()
+    fill(link, pipe, encoder)
+    written(link, len(wire_of(b"1", b"2")))
+    fill(link, pipe, encoder)
+    written(link, len(wire_of(b"3")))
+    assert take_back(link) == [b"4"]
+    assert link.messages_out == 3
+
+
+def test_nothing_in_flight_is_nothing_to_take_back():
+    assert take_back(make_link()) == []
+
+
+# -- the same batch for many
+
+
+def test_a_batch_that_goes_to_several_links_is_encoded_once():
+    messages = [b"%d" % n for n in range(5)]
+    links, encoder = [make_link(shares=True) for _ in range(3)], BatchEncoder()
+    octets = [filled(link, make_pipe(*messages), encoder) for link in links]
+    assert octets == [wire_of(*messages)] * 3
+    assert [link.connection.batches for link in links] == [1, 0, 0]
+
+
+def test_each_link_has_its_own_list_of_what_is_left():
+    encoder, links = BatchEncoder(), [make_link(shares=True) for _ in range(2)]
+    message = b"message"
+    for link in links:
+        fill(link, make_pipe(message), encoder)
+    written(links[0], 3)
+    assert b"".join(links[1].buffers) == wire_of(message)
+    assert b"".join(links[0].buffers) == wire_of(message)[3:]
+
+
+@pytest.mark.parametrize("second", [[b"a", b"c"], [b"a"], [b"a", b"b", b"b"]])
+def test_another_batch_is_encoded_anew(second):
+    encoder, links = BatchEncoder(), [make_link(shares=True) for _ in range(2)]
+    filled(links[0], make_pipe(b"a", b"b"), encoder)
+    assert filled(links[1], make_pipe(*second), encoder) == wire_of(*second)
+    assert links[1].connection.batches == 1
+
+
+def test_equal_messages_that_are_not_the_same_are_not_taken_for_them():
+    encoder, links = BatchEncoder(), [make_link(shares=True) for _ in range(2)]
+    one, other = bytearray(b"x" * 9), bytearray(b"x" * 9)
+    filled(links[0], make_pipe(memoryview(one)), encoder)
+    assert filled(links[1], make_pipe(memoryview(other)), encoder) == wire_of(b"x" * 9)
+    assert links[1].connection.batches == 1
+
+
+def test_links_that_share_nothing_leave_nothing_behind():
+    encoder = BatchEncoder()
+    fill(make_link(), make_pipe(b"x"), encoder)
+    assert encoder.messages == []
+
+
+def test_a_forgotten_batch_is_nobodys_any_more():
+    encoder, message = BatchEncoder(), b"message"
+    fill(make_link(shares=True), make_pipe(message), encoder)
+    assert encoder.messages == [message]
+    encoder.forget()
+    assert encoder.messages == []
+    link = make_link(shares=True)
+    assert filled(link, make_pipe(message), encoder) == wire_of(message)
+    assert link.connection.batches == 1
