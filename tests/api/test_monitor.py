@@ -117,15 +117,3 @@ def test_closing_the_socket_ends_its_monitor(context):
     ]  # fmt: skip
     monitor.close()
     assert not context._io.drivers
-
-
-def test_records_can_be_had_as_they_are(context):
-    s = context.socket(zmq.REP)
-    log = s._open_log(Event.LISTENING)
-    s.bind("tcp://127.0.0.1:*")
-    record = log.pop()
-    assert (record.event, record.endpoint.encode()) == (Event.LISTENING, s.last_endpoint)
-    s._close_log(log)
-    s._close_log(log)
-    s.bind("tcp://127.0.0.1:*")
-    assert len(log) == 0

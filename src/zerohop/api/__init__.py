@@ -13,7 +13,7 @@ and hands it to ``zerohop.io``. Does not know how to wait: that is all that ``ze
     endpoints    bind, connect, and what undoes them
     statistics   SocketStats and PeerInfo
     insight      stats(), peers(), and a word about the classic mistakes
-    monitor      what happens to a socket's connections, as pyzmq's PAIR and as records
+    monitor      what happens to a socket's connections, as pyzmq's PAIR; records, to iterate over
     socket       SocketBase: all of this, from its beginning to its end
     fronts       a socket and its shadows
     context      ContextBase; context_options, and what a fork does to it: fork

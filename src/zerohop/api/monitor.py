@@ -13,6 +13,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from zerohop.api.endpoints import check_address
+from zerohop.api.records import MonitorRecords, RecordPart
 from zerohop.constants import Errno, Event, SocketType
 from zerohop.core.endpoint import InprocEndpoint, parse
 from zerohop.core.monitor import MonitorLog, MonitorRecord, encode
@@ -22,13 +23,20 @@ from zerohop.errors import EndpointError, UsageError, ZMQError
 from zerohop.io.driver import SocketDriver
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from zerohop.api.context import ContextBase
     from zerohop.io.context import ContextIO
+    from zerohop.patterns.pipe import Message
 
 __all__ = ["Feed", "MonitorMethods"]
 
 _numbers = itertools.count(1)
 _LIMIT = 2000  # messages: what two PAIRs with libzmq's default marks hold between them
+
+
+def _pyzmq_message(record: MonitorRecord) -> Message:
+    return [*encode(record)]
 
 
 class Feed(MonitorLog):
@@ -40,16 +48,24 @@ class Feed(MonitorLog):
         context: the monitored socket's.
         address: an ``inproc`` endpoint that nobody has bound.
         events: the bits that the reader wants.
+        write: makes a message of a record.
 
     Raises:
         UsageError: EPROTONOSUPPORT, not ``inproc``; EINVAL, no endpoint at all.
         EndpointError: EADDRINUSE.
     """
 
-    __slots__ = ("_core", "_driver")
+    __slots__ = ("_core", "_driver", "_write")
 
-    def __init__(self, context: ContextIO, address: str, events: int) -> None:
+    def __init__(
+        self,
+        context: ContextIO,
+        address: str,
+        events: int,
+        write: Callable[[MonitorRecord], Message] = _pyzmq_message,
+    ) -> None:
         super().__init__(events)
+        self._write = write
         if not isinstance(_parsed(address), InprocEndpoint):
             raise UsageError(
                 Errno.EPROTONOSUPPORT,
@@ -80,7 +96,7 @@ class Feed(MonitorLog):
                 pipe.messages.popleft()
             except IndexError:  # the reader was quicker: then there is room
                 self.dropped -= 1
-        pipe.push([*encode(record)])
+        pipe.push(self._write(record))
 
     def close(self) -> None:
         """Say that this was all, and leave. What was not yet read can still be."""
@@ -169,14 +185,40 @@ class MonitorMethods:
                 self._core.links.monitors.remove(feed)
             feed.close()
 
-    def _open_log(self, events: int = Event.ALL) -> MonitorLog:
-        """Return a log that gets the records from now on, for a kind of Socket to iterate over."""
-        log = MonitorLog(events)
-        with self._driver.lock:
-            self._core.links.monitors.append(log)
-        return log
+    def monitor_records(
+        self, events: int = Event.ALL, *, timeout: float | None = None
+    ) -> MonitorRecords:
+        """Return what happens to this socket's connections from now on, to iterate over.
 
-    def _close_log(self, log: MonitorLog) -> None:
-        with self._driver.lock:
-            if log in self._core.links.monitors:
-                self._core.links.monitors.remove(log)
+        ``for record in socket.monitor_records()`` with a blocking socket, ``async for`` with an
+        asyncio one; any number at the same time. A record has the event and its value, as a
+        monitor socket has them, and the peer's address and routing id, and the reason in words.
+
+        Args:
+            events: bits of :class:`~zerohop.constants.Event` to report.
+            timeout: seconds to wait for each record, then Again; None: without limit.
+
+        Raises:
+            ZMQError: ENOTSOCK, closed.
+        """
+        address = f"inproc://records.s-{next(_numbers)}"
+        driver, monitors = self._driver, self._core.links.monitors
+        with driver.lock:
+            if self._core.closed:
+                raise ZMQError(Errno.ENOTSOCK)
+            feed = Feed(self._context_io, address, events, RecordPart.of)
+            monitors.append(feed)
+            driver.on_released.append(feed.close)
+
+        def stop() -> None:
+            with driver.lock:
+                if feed in monitors:
+                    monitors.remove(feed)
+                if feed.close in driver.on_released:
+                    driver.on_released.remove(feed.close)
+                feed.close()
+
+        pair = self.context.socket(SocketType.PAIR)
+        pair.rcvtimeo = -1
+        pair.connect(address)
+        return MonitorRecords(pair, stop, timeout)

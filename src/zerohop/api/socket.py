@@ -17,8 +17,7 @@ and a kind of Socket fills these hooks::
     send, recv, send_multipart, recv_multipart, poll     the verbs, which wait
     _receive(flags, timeout, convert, part=)             what recv_string and the like stand on
 
-and it calls ``_warn_before_waiting(POLLIN or POLLOUT)`` when a verb is about to wait, and
-``_open_log`` and ``_close_log`` for its iterator over monitor records.
+and it calls ``_warn_before_waiting(POLLIN or POLLOUT)`` when a verb is about to wait.
 
 Assigning to an attribute of a Socket costs 0.2 us (:mod:`zerohop.api.options`): what changes with
 each message is kept in an object of its own, the front.
@@ -49,6 +48,7 @@ from zerohop.errors import UsageError, ZMQError
 from zerohop.io.driver import SocketDriver
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import ClassVar
 
     from zerohop.api.context import ContextBase
@@ -261,35 +261,35 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
                 fronts.remove(own)
             if self._shadowed is not None or self._core.closed or _exiting:
                 return
-            driver = self._driver
         except AttributeError:  # the constructor has failed
             return
         try:
             warnings.warn(f"Unclosed socket {self}", ResourceWarning, stacklevel=2, source=self)
         finally:  # the warning may be an error
-            self._close_dropped(driver)
+            self._when_free(self.close)
 
-    def _close_dropped(self, driver: SocketDriver) -> None:
+    def _when_free(self, close: Callable[[], object]) -> None:
         """Close where nobody holds the socket any more: perhaps in a garbage collection.
 
         That may come on any thread, in the middle of anything: so never wait for the lock, never
         act inside somebody's work with it, and never call an asyncio loop from outside its thread.
         """
+        driver = self._driver
         lock, loop = driver.lock, driver.loop
         at_home = driver._thread in (None, threading.get_ident())
         inside: bool = lock._is_owned()  # type: ignore[attr-defined] # typeshed has no such method
         if at_home and not inside and lock.acquire(blocking=False):
             try:
-                self.close()
+                close()
             finally:
                 lock.release()
         elif loop is None:
-            self.close()
+            close()
         else:
             try:
-                loop.call_soon_threadsafe(self.close)
+                loop.call_soon_threadsafe(close)
             except RuntimeError:  # the loop is closed: nobody is there to be disturbed
-                self.close()
+                close()
 
     def __copy__(self) -> Self:
         """Return a shadow (pyzmq's ``copy.copy``)."""
