@@ -69,8 +69,7 @@ class Socket(SocketBase):
         track: bool = False,
         routing_id: int | None = None,
         group: str | None = None,
-        *,
-        timeout: float | None = None,
+        timeout: float | None = None,  # by name; the interpreter is slower at names alone
     ) -> MessageTracker | None:
         """Send one part: a message, or with SNDMORE one of the first parts of a message.
 
@@ -91,19 +90,18 @@ class Socket(SocketBase):
             ZMQError: ENOTSUP, EFSM, EHOSTUNREACH, ENOTSOCK, ETERM as ``zmq_send``.
             TypeError: not something that can be sent.
         """
-        lane = self._front.send_lane
-        if (
-            lane is not None
-            and type(data) is bytes
-            and copy
-            and not (flags or track or routing_id or group)
-        ):
-            pipe, messages, mark = lane
-            if not pipe.full:
-                messages.append(data)
-                if pipe.asleep or len(messages) >= mark:
-                    self._front.sent(pipe, data)
-                return None
+        if type(data) is bytes and copy and not (flags or track or routing_id or group):
+            front = self._front
+            lane = front.send_lane
+            if lane is not None:
+                pipe, messages, mark = lane
+                if not pipe.full:
+                    messages.append(data)
+                    if pipe.asleep or len(messages) >= mark:
+                        front.sent(pipe, data)
+                    return None
+            front.send(self._core.send, data, 0, timeout, self)
+            return None
         if routing_id is not None or group is not None:
             refuse_draft_arguments(routing_id, group)
         part, tracker = make_part(data, copy=copy, track=track, copy_threshold=self.copy_threshold)
@@ -148,8 +146,7 @@ class Socket(SocketBase):
         flags: int = 0,
         copy: bool = True,
         track: bool = False,
-        *,
-        timeout: float | None = None,
+        timeout: float | None = None,  # by name, as in send
     ) -> Any:
         """Receive one part; RCVMORE says whether its message has more.
 
