@@ -3,7 +3,7 @@
 import inspect
 import itertools
 import random
-import socket
+import socket as plain
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -26,8 +26,8 @@ _names = itertools.count(1)
 def free_port() -> int:
     """Return a TCP port of the loopback interface that nobody listens on."""
     for port in _ports:
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with plain.socket() as probe:
+            probe.setsockopt(plain.SOL_SOCKET, plain.SO_REUSEADDR, 1)
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
@@ -65,6 +65,7 @@ class Net:
         self.directory = directory
         self.zmq = library.blocking
         self._contexts: list[Any] = []
+        self._raw: list[plain.socket] = []
         self._sockets: list[Any] = []  # held: a socket that is collected unclosed warns of it
         self._context: Any = None
 
@@ -93,6 +94,10 @@ class Net:
         """Return a socket that the library made, such that its waiting calls can be awaited."""
         self._sockets.append(made)
         return BlockingProxy(made) if self.driver.name == "blocking" else made
+
+    def keep(self, raw: plain.socket) -> None:
+        """Close this plain socket when the test ends, if it is still open then."""
+        self._raw.append(raw)
 
     def poller(self) -> Any:
         """Return a poller for this driver's sockets; its ``poll`` can be awaited."""
@@ -166,6 +171,8 @@ class Net:
         """Close every socket without linger and end the contexts."""
         for made in self._sockets:
             made.close(linger=0)
+        for end in self._raw:
+            end.close()
         for context in self._contexts:
             if not context.closed:
                 context.destroy(linger=0)

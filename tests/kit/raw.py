@@ -62,6 +62,7 @@ class RawPeer:
 
     def __init__(self, net: Net, raw: socket.socket) -> None:
         raw.setblocking(False)
+        net.keep(raw)
         self._net = net
         self._raw = raw
         self._came = bytearray()
@@ -174,6 +175,7 @@ class RawListener:
         self._raw.bind(address if scheme == "ipc" else (host, int(port)))
         self._raw.listen(backlog)
         self._raw.setblocking(False)
+        net.keep(self._raw)
 
     def __enter__(self) -> Self:
         return self
