@@ -47,6 +47,8 @@ _ONE_LINK_AN_ENDPOINT = frozenset(
     {SocketType.DEALER, SocketType.SUB, SocketType.PUB, SocketType.REQ}
 )
 
+_IN, _OUT = int(PollEvent.POLLIN), int(PollEvent.POLLOUT)
+
 
 class SocketCore:
     """One socket's state.
@@ -184,14 +186,22 @@ class SocketCore:
         Raises:
             ContextTerminated: the Context is being terminated.
         """
+        return PollEvent(self.ready())
+
+    def ready(self) -> int:
+        """As :meth:`events`, but a bare number: making the enum costs more than finding out.
+
+        Raises:
+            ZMQError: ENOTSOCK, ETERM.
+        """
         self.check_open()
         ready = 0
         pattern = self.pattern
         if self._parts_in or self._returned or (pattern.can_receive and pattern.can_receive_now()):
-            ready |= PollEvent.POLLIN
+            ready = _IN
         if pattern.can_send and (self._parts_out or pattern.can_send_now()):
-            ready |= PollEvent.POLLOUT
-        return PollEvent(ready)
+            ready |= _OUT
+        return ready
 
     def connected(self) -> bool:
         """Whether every endpoint we connect to has a peer; without endpoints, whether we have any.
