@@ -329,13 +329,16 @@ def test_the_helper_takes_the_seat_back_when_no_caller_comes(reactor, ends):
 def test_a_program_that_only_polls_gets_its_io_done_by_its_polls(reactor, ends):
     a, b = ends
     drove = []
-    call(reactor, "add_reader", a.fileno(), lambda: drove.append(a.recv(1)))
-    with reactor.lock:
-        reactor.poll()
-        assert drove == []
-        b.send(b"x")
-        reactor.poll()
-    assert drove == [b"x"]
+
+    def read():
+        drove.append((a.recv(1), threading.current_thread()))
+
+    call(reactor, "poll")
+    call(reactor, "add_reader", a.fileno(), read)
+    until(lambda: call(reactor, "poll") or not reactor._helper.drives)
+    b.send(b"x")
+    until(lambda: call(reactor, "poll") or drove)
+    assert drove == [(b"x", threading.main_thread())]
 
 
 def test_a_poll_makes_a_sleeping_helper_leave_the_seat(reactor, ends):

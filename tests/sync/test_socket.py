@@ -374,7 +374,7 @@ def test_the_end_of_a_socket_wakes_every_thread_that_waits_in_it(context, verb, 
     pair.bind(f"tcp://127.0.0.1:{free_port()}")
     call = (lambda: pair.send(b"x")) if verb == "send" else getattr(pair, verb)
     joins = [in_thread(call) for _ in range(3)]
-    until(lambda: len(pair._front.waiters._waiting) == 3)
+    until(lambda: len(pair._front.waiters.waiting) == 3)
     if number == zmq.ETERM:
         ending = in_thread(own.term)
     else:

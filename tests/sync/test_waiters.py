@@ -14,12 +14,12 @@ from zerohop.sync.waiters import AT_ONCE, IN, NEWS, OUT, OVER, POLLER, Waiters
 class Core:
     """A socket's readiness, as a test says it."""
 
-    ready = 0
+    now = 0
 
-    def events(self):
-        if self.ready is None:
+    def ready(self):
+        if self.now is None:
             raise ZMQError(Errno.ENOTSOCK)
-        return self.ready
+        return self.now
 
 
 @pytest.fixture
@@ -53,9 +53,9 @@ def done(made):
 
 
 def test_nobody_waits_at_first(waiters, reactor):
-    assert not waiters
+    assert not waiters.waiting
     join(waiters, reactor, IN)
-    assert waiters
+    assert waiters.waiting
 
 
 def test_nobody_is_woken_while_the_socket_is_not_ready(waiters, reactor):
@@ -66,18 +66,18 @@ def test_nobody_is_woken_while_the_socket_is_not_ready(waiters, reactor):
 
 def test_one_receiver_and_one_sender_are_woken_and_all_who_only_look(waiters, reactor, core):
     made = join(waiters, reactor, IN, IN, OUT, OUT, IN | OUT | POLLER, OUT | POLLER)
-    core.ready = IN | OUT
+    core.now = IN | OUT
     waiters.wake()
     assert done(made) == [True, False, True, False, True, True]
 
 
 def test_who_leaves_something_wakes_the_next(waiters, reactor, core):
     made = join(waiters, reactor, IN, IN, IN)
-    core.ready = IN
+    core.now = IN
     waiters.wake()
     waiters.remove(made[0])
     assert done(made) == [True, True, False]
-    core.ready = 0
+    core.now = 0
     waiters.remove(made[1])
     assert done(made) == [True, True, False]
 
@@ -90,7 +90,7 @@ def test_news_wake_who_waits_for_anything_at_all(waiters, reactor):
 
 def test_the_end_of_the_socket_wakes_everybody(waiters, reactor, core):
     made = join(waiters, reactor, IN, IN, OUT, IN | POLLER)
-    core.ready = None
+    core.now = None
     waiters.wake()
     assert done(made) == [True] * 4
 
@@ -125,9 +125,9 @@ def test_no_wait_does_the_io_that_can_be_done(waiters, reactor):
 
 def test_a_wait_that_is_over_leaves_nobody_behind(waiters, reactor, core):
     assert waiters.wait(IN, reactor.time() + 0.01) == OVER
-    assert not waiters
-    core.ready = IN
+    assert not waiters.waiting
+    core.now = IN
     deadline = reactor.time() + 8
-    reactor.call_soon(waiters.wake)
+    reactor.call_soon(waiters.wake)  # by this very thread: it will ask for itself
     assert waiters.wait(IN, deadline) == deadline
-    assert not waiters
+    assert not waiters.waiting

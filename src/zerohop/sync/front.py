@@ -12,7 +12,6 @@ thread gets to it, whichever comes first.
 
 from __future__ import annotations
 
-from collections import deque
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,6 +20,7 @@ from zerohop.errors import Again
 from zerohop.sync.waiters import IN, OUT, OVER, Waiters
 
 if TYPE_CHECKING:
+    from collections import deque
     from collections.abc import Callable
 
     from zerohop.api.socket import SocketBase
@@ -37,10 +37,6 @@ _BATCH = 1000  # messages: as much as libzmq's default high-water mark
 _OVERHEAD = 64  # octets: what a message costs besides its own, so that empty ones count too
 _TICK = 1e-3  # seconds between two looks at a stream that may have ended
 
-_EMPTY: deque[Any] = deque(maxlen=0)
-NO_LANE: tuple[Callable[[], Any], Pipe | None] = (_EMPTY.popleft, None)
-"""What ``receive_lane`` is while nothing can be received without the lock."""
-
 _UNLIMITED = 1 << 62
 
 
@@ -53,7 +49,8 @@ class Front:
     Attributes:
         send_lane: the pipe to append to without the lock, its queue, and at which length to call
             :meth:`sent`; None: there is none now.
-        receive_lane: what takes the next message off its pipe without the lock, and that pipe.
+        receive_lane: what takes the next message off its pipe without the lock, and that pipe;
+            None: there is none now.
         waiters: the calls that wait in this socket.
     """
 
@@ -70,7 +67,7 @@ class Front:
         self._lock = driver.lock
         self._reactor = reactor
         self.send_lane: tuple[Pipe, deque[Message], int] | None = None
-        self.receive_lane = NO_LANE
+        self.receive_lane: tuple[Callable[[], Message], Pipe] | None = None
         self.waiters = Waiters(driver.core, reactor)
         self._sound = False
         self._limit = _BATCH
@@ -94,13 +91,13 @@ class Front:
         """
         core = self._core
         if core.context.terminated:
-            self.send_lane, self.receive_lane = None, NO_LANE
+            self.send_lane = self.receive_lane = None
         else:
             pipe = core.send_lane
             self.send_lane = None if pipe is None else (pipe, pipe.messages, self._mark(pipe))
             pipe = core.receive_lane
-            self.receive_lane = NO_LANE if pipe is None else (pipe.messages.popleft, pipe)
-        if self.waiters:
+            self.receive_lane = None if pipe is None else (pipe.messages.popleft, pipe)
+        if self.waiters.waiting:
             self.waiters.wake()
         return False
 
@@ -223,9 +220,9 @@ class Front:
             or context.writable
             or context.readable
             or context.changed
-            or self.waiters
+            or self.waiters.waiting
             or self._driver.watched
-            or core.receive_lane is not self.receive_lane[1]
+            or (core.receive_lane is None) is not (self.receive_lane is None)
         ):
             self._pump()
 
@@ -318,7 +315,7 @@ class Front:
 
     def end(self) -> None:
         """The socket has been closed: no lane, and nothing to wait for. Lock held."""
-        self.send_lane, self.receive_lane = None, NO_LANE
+        self.send_lane = self.receive_lane = None
         self.waiters.wake_all()
 
 

@@ -213,7 +213,7 @@ class _Poll:
         found: list[tuple[Any, int]] = []
         for socket, flags in self._sockets:
             with socket._driver.lock:
-                events = int(socket._core.events()) & flags
+                events = socket._core.ready() & flags
             if events:
                 found.append((socket, events))
         return found + self._descriptors.wait(0)

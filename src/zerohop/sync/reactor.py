@@ -99,12 +99,15 @@ class Reactor:
         lock: as above.
         closed: stopped, or a child process's copy of its parent's. Registers nothing any more.
         visits: how many callers ever came, to wait or to poll.
+        running: the call whose thread runs the callbacks just now; None: a call that does not
+            wait, the helper, or nobody.
     """
 
     def __init__(self, lock: Any) -> None:  # an RLock, which is no type to annotate with
         self.lock = lock
         self.closed = False
         self.visits = 0
+        self.running: Waiter | None = None
         self._readiness = make_readiness()
         self._doorbell = Doorbell()
         self._readiness.watch(self._doorbell.fd, READ, 0)
@@ -224,7 +227,7 @@ class Reactor:
                 left = min(left, LONGEST_NAP)
                 # A signal handler may call us in the middle of our own sleep: then drive as well.
                 if not self._driver or self._driver == get_ident():
-                    self.turn(left)
+                    self.turn(left, waiter)
                 else:
                     self._park(waiter, left)
             return True
@@ -279,8 +282,8 @@ class Reactor:
             self._asleep = False  # rung once a sleep
             self._doorbell.ring()
 
-    def turn(self, seconds: float) -> None:
-        """Wait for descriptors in the seat, at most ``seconds``; run what is due."""
+    def turn(self, seconds: float, waiter: Waiter | None = None) -> None:
+        """Wait for descriptors in the seat, at most ``seconds``; run what is due for ``waiter``."""
         if self.closed:
             return
         timers = self._timers
@@ -304,12 +307,14 @@ class Reactor:
         if self._stopping:
             self._close()
             return
+        self.running = waiter
         if events:
             self._dispatch(events, serial)
         if timers:
             self._run_timers(monotonic())
         for _ in range(len(self._ready)):
             self._ready.popleft().run()
+        self.running = None
         if interrupted:
             # It sleeps on when the handler returns, for things that may have come already.
             self._driver = interrupted

@@ -160,17 +160,19 @@ class Socket(SocketBase):
             Again: nothing came in the time allowed.
             ZMQError: ENOTSUP, EFSM, ENOTSOCK, ETERM as ``zmq_recv``.
         """
-        take, pipe = self._front.receive_lane
-        try:
-            message = take()
-        except IndexError:
-            pass
-        else:
-            if pipe.full:  # type: ignore[union-attr] # what has given a message is a lane
-                self._front.drained(pipe)  # type: ignore[arg-type]
-            if type(message) is bytes and copy:
-                return message
-            self._give_back(message)
+        lane = self._front.receive_lane
+        if lane is not None:
+            take, pipe = lane
+            try:
+                message = take()
+            except IndexError:
+                pass
+            else:
+                if pipe.full:
+                    self._front.drained(pipe)
+                if type(message) is bytes and copy:
+                    return message
+                self._give_back(message)
         part, more = self._take_part(flags, timeout)
         return as_octets(part) if copy else as_frame(part, more=more)
 
@@ -200,17 +202,19 @@ class Socket(SocketBase):
 
     def _take(self, flags: int = 0, timeout: float | None = None) -> Message:
         """The next message, or the rest of the one that ``recv`` has begun."""
-        take, pipe = self._front.receive_lane
-        message: Message
-        try:
-            message = take()
-        except IndexError:
-            with self._driver.lock:
-                message = self._front.receive(self._core.receive, flags, timeout, self)
-        else:
-            if pipe.full:  # type: ignore[union-attr]
-                self._front.drained(pipe)  # type: ignore[arg-type]
-        return message
+        lane = self._front.receive_lane
+        if lane is not None:
+            take, pipe = lane
+            try:
+                message = take()
+            except IndexError:
+                pass
+            else:
+                if pipe.full:
+                    self._front.drained(pipe)
+                return message
+        with self._driver.lock:
+            return self._front.receive(self._core.receive, flags, timeout, self)
 
     def _take_part(self, flags: int, timeout: float | None) -> tuple[Part, bool]:
         """The next part, and whether its message has more."""
@@ -299,7 +303,7 @@ class Socket(SocketBase):
             raise ZMQError(Errno.ENOTSUP)
         wanted = int(flags)
         seconds = None if timeout is None or timeout < 0 else timeout / 1000
-        return self._wait_until(lambda: int(self._core.events()) & wanted, wanted | POLLER, seconds)
+        return self._wait_until(lambda: self._core.ready() & wanted, wanted | POLLER, seconds)
 
     def wait_connected(self, timeout: float | None = None) -> None:
         """Wait until every endpoint that this socket connects to has a peer, handshake done.

@@ -36,17 +36,18 @@ class Waiters:
     Args:
         core: the socket's.
         reactor: what a wait drives, or sleeps on.
+
+    Attributes:
+        waiting: who waits, for what, in the order they came. Changed by :meth:`add` and
+            :meth:`remove` alone.
     """
 
-    __slots__ = ("_core", "_reactor", "_waiting")
+    __slots__ = ("_core", "_reactor", "waiting")
 
     def __init__(self, core: SocketCore, reactor: Reactor) -> None:
         self._core = core
         self._reactor = reactor
-        self._waiting: dict[Waiter, int] = {}  # in the order they came
-
-    def __bool__(self) -> bool:
-        return bool(self._waiting)
+        self.waiting: dict[Waiter, int] = {}
 
     def deadline(self, flags: int, timeout: float | None, option: float | None) -> float:
         """When a call gives up.
@@ -79,23 +80,27 @@ class Waiters:
 
     def add(self, waiter: Waiter, mask: int) -> None:
         """Wake ``waiter`` when the socket is ready for ``mask``, or has come to its end."""
-        self._waiting[waiter] = mask
+        self.waiting[waiter] = mask
 
     def remove(self, waiter: Waiter) -> None:
         """Forget the waiter; what it did not use is somebody else's."""
-        self._waiting.pop(waiter, None)
-        if self._waiting:
+        self.waiting.pop(waiter, None)
+        if self.waiting:
             self.wake()
 
     def wake(self) -> None:
         """Wake those whose wait is over."""
+        waiting = self.waiting
+        if len(waiting) == 1 and self._reactor.running in waiting:
+            self._reactor.running.done = True  # it is this very thread: let it ask for itself
+            return
         try:
-            ready = int(self._core.events()) | NEWS
+            ready = self._core.ready() | NEWS
         except ZMQError:  # closed, or the context is terminated: everybody shall hear of it
             self.wake_all()
             return
         free = ready  # what nobody has been woken for yet
-        for waiter, mask in self._waiting.items():
+        for waiter, mask in waiting.items():
             if mask & (POLLER | NEWS):
                 if mask & ready:
                     waiter.wake()
@@ -105,5 +110,5 @@ class Waiters:
 
     def wake_all(self) -> None:
         """Let everybody see for themselves that the socket has come to its end."""
-        for waiter in self._waiting:
+        for waiter in self.waiting:
             waiter.wake()
