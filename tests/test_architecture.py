@@ -8,7 +8,7 @@ import pytest
 REPOSITORY = Path(__file__).parent.parent
 SOURCE = REPOSITORY / "src" / "zerohop"
 
-FOUNDATION = {"constants", "errors"}
+FOUNDATION = {"constants", "errors", "value"}
 PATTERNS = FOUNDATION | {"patterns"}
 CORE = PATTERNS | {"wire", "mechanisms", "core"}
 API = CORE | {"io", "api"}
@@ -18,6 +18,7 @@ PUBLIC = {"zerohop", "asyncio"}
 MAY_IMPORT = {  # layer: the layers it may use, besides itself
     "_version": set(),
     "constants": set(),
+    "value": set(),
     "errors": {"constants"},
     "wire": FOUNDATION,
     "mechanisms": FOUNDATION | {"wire"},
@@ -34,7 +35,7 @@ MAY_IMPORT = {  # layer: the layers it may use, besides itself
     "serving": PUBLIC | {"devices", "auth"},
     "cli": PUBLIC | {"devices", "auth", "serving"},
 }
-PURE = {"constants", "errors", "wire", "mechanisms", "patterns", "core"}
+PURE = {"constants", "errors", "value", "wire", "mechanisms", "patterns", "core"}
 IMPURE_MODULES = {
     *("asyncio", "socket", "selectors", "select", "ssl", "threading", "subprocess"),
     *("time", "datetime", "random", "secrets", "uuid", "logging", "os"),

@@ -18,11 +18,11 @@ import errno
 import os
 import re
 import sys
-from dataclasses import dataclass, field
 from typing import NoReturn, TypeAlias
 
 from zerohop.constants import Errno
 from zerohop.errors import EndpointError
+from zerohop.value import Value
 
 __all__ = [
     "IPC_PATH_MAX_LEN",
@@ -36,8 +36,7 @@ __all__ = [
 IPC_PATH_MAX_LEN = 103 if sys.platform == "darwin" else 107  # sizeof(sun_path) less its NUL
 
 
-@dataclass(frozen=True, slots=True)
-class TcpEndpoint:
+class TcpEndpoint(Value):
     """A place to listen at or to connect to.
 
     Attributes:
@@ -52,7 +51,9 @@ class TcpEndpoint:
     port: int
     source_host: str | None = None
     source_port: int | None = None
-    text: str = field(default="", compare=False, repr=False)
+    text: str = ""
+
+    not_compared = not_shown = frozenset({"text"})
 
     @property
     def wildcard(self) -> bool:
@@ -69,8 +70,7 @@ class TcpEndpoint:
         return f"tcp://{source}{_bracketed(self.host)}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True)
-class IpcEndpoint:
+class IpcEndpoint(Value):
     """A path, or a name in Linux's abstract space.
 
     Attributes:
@@ -83,7 +83,9 @@ class IpcEndpoint:
     path: str
     abstract: bool = False
     wildcard: bool = False
-    text: str = field(default="", compare=False, repr=False)
+    text: str = ""
+
+    not_compared = not_shown = frozenset({"text"})
 
     def __str__(self) -> str:
         if self.text:
@@ -91,8 +93,7 @@ class IpcEndpoint:
         return f"ipc://{'*' if self.wildcard else '@' * self.abstract + self.path}"
 
 
-@dataclass(frozen=True, slots=True)
-class InprocEndpoint:
+class InprocEndpoint(Value):
     """A name among the sockets of one Context."""
 
     name: str

@@ -22,10 +22,10 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict
 
 from zerohop.constants import Event
+from zerohop.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,8 +36,7 @@ _HEAD = struct.Struct("=HI")
 _LIMIT = 1000  # as many as libzmq's monitor sockets queue (their default SNDHWM)
 
 
-@dataclass(frozen=True, slots=True)
-class MonitorRecord:
+class MonitorRecord(Value):
     """One thing that happened.
 
     Attributes:

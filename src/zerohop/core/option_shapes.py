@@ -7,22 +7,21 @@ conversion happens here and nowhere else.
 
 from __future__ import annotations
 
-import ipaddress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from zerohop.value import Value
 from zerohop.wire import z85
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from ipaddress import IPv4Network, IPv6Network
 
-Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+    Network: TypeAlias = IPv4Network | IPv6Network
 
 _INT_MAX = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Value):
     """One way to write a value.
 
     Attributes:
@@ -74,6 +73,8 @@ def _key_octets(value: bytes) -> bytes:
 
 
 def _network(value: bytes) -> Network:
+    import ipaddress  # 1 ms, for two rare options
+
     return ipaddress.ip_network(value.decode("ascii").strip("[]"), strict=False)
 
 

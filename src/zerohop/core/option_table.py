@@ -8,12 +8,12 @@ is what libzmq 4.3.5 does as pyzmq 27.3 shows it, also where its manual says oth
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from zerohop.constants import SecurityMechanism, SocketType
 from zerohop.constants import SocketOption as Number
 from zerohop.core import option_shapes as shape
+from zerohop.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["ALL_TYPES", "REFUSED", "TABLE", "Option"]
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Value):
     """One row.
 
     Attributes:

@@ -14,10 +14,10 @@ libzmq gives the endpoint up without a word, and a peer that is corrected and re
 found again; we go on, slowly.
 """
 
-from dataclasses import dataclass
 from enum import Enum, auto
 
 from zerohop.constants import ReconnectStop
+from zerohop.value import Value
 
 __all__ = ["Failure", "ReconnectOptions", "delay", "next_delay", "slow_delay"]
 
@@ -25,8 +25,7 @@ _SLOW_FIRST, _SLOW_LAST = 1.0, 30.0
 _MOST_DOUBLINGS = 64  # far beyond any limit; keeps a float from overflowing
 
 
-@dataclass(frozen=True, slots=True)
-class ReconnectOptions:
+class ReconnectOptions(Value):
     """How to connect again.
 
     Attributes:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from zerohop.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Handshaken:
+class Handshaken(Value):
     """The peer is there: its READY was accepted; messages may flow both ways.
 
     Attributes:
@@ -15,21 +14,19 @@ class Handshaken:
         mechanism: the name both agreed on (``"NULL"``).
     """
 
-    properties: dict[str, bytes] = field(default_factory=dict)
+    properties: dict[str, bytes]
     minor: int = 1
     mechanism: str = "NULL"
 
 
-@dataclass(frozen=True, slots=True)
-class SubscriptionReceived:
+class SubscriptionReceived(Value):
     """A SUBSCRIBE or CANCEL command (RFC 37; a 3.0 peer sends messages instead)."""
 
     topic: bytes
     subscribe: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorReceived:
+class ErrorReceived(Value):
     """The peer refused us with an ERROR command and will close.
 
     Attributes:

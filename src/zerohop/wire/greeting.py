@@ -15,11 +15,11 @@ that no ZMTP 3 peer can send: the first, the tenth or the eleventh.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from zerohop.constants import Event
 from zerohop.errors import HandshakeError, ProtocolError
+from zerohop.value import Value
 
 GREETING_SIZE: Final = 64
 
@@ -43,8 +43,7 @@ _STRANGERS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Greeting:
+class Greeting(Value):
     """What a peer's greeting says.
 
     Attributes:

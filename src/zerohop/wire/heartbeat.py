@@ -14,18 +14,17 @@ when it is asked for a decision, so that receiving costs one assignment.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf
 
 from zerohop.constants import Errno
 from zerohop.errors import ProtocolError
+from zerohop.value import Value
 
 LARGEST_TTL_DS = 655
 """Never send more: libzmq multiplies by 100 in 16 bits, and 66 s would end as 0.5 s."""
 
 
-@dataclass(frozen=True, slots=True)
-class HeartbeatOptions:
+class HeartbeatOptions(Value):
     """What the application wants of heartbeats.
 
     Attributes:

@@ -1,0 +1,79 @@
+"""A class that is its fields: what a frozen dataclass is, at a price that an import can pay.
+
+``dataclasses`` takes 6 ms to import, because it brings ``inspect``, and up to a millisecond for
+each class, whose methods it writes as text and compiles. With some twenty such classes that was
+more than half of ``import zerohop``. What they need of it is little, and stands here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+__all__ = ["Value"]
+
+
+@dataclass_transform(frozen_default=True)
+class Value:
+    """Made of its fields, compared and shown by them, and never changed.
+
+    A subclass annotates its fields, in the order in which they are given and matched. What it
+    assigns to one is the default, which all instances share: nothing that could be changed.
+
+    Attributes:
+        not_compared: fields without regard to which two values are equal.
+        not_shown: fields that stay out of ``repr``.
+
+    Raises:
+        TypeError: a field is missing, unknown, or given twice.
+    """
+
+    not_compared: ClassVar[frozenset[str]] = frozenset()
+    not_shown: ClassVar[frozenset[str]] = frozenset()
+    _names: ClassVar[tuple[str, ...]]
+    _needed: ClassVar[frozenset[str]]
+    _known: ClassVar[frozenset[str]]
+
+    def __init_subclass__(cls) -> None:
+        cls._names = tuple(cls.__annotations__)
+        cls._known = frozenset(cls._names)
+        cls._needed = cls._known - vars(cls).keys()
+        cls.__match_args__ = cls._names  # type: ignore[attr-defined] # `match` looks
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        fields = dict(zip(self._names, values, strict=False), **named)
+        counted = len(fields) == len(values) + len(named)
+        if not (counted and self._needed <= fields.keys() <= self._known):
+            names = ", ".join(self._names)
+            raise TypeError(f"{type(self).__name__} is made of {names}; got {values!r}, {named!r}")
+        vars(self).update(fields)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        _refuse(f"cannot assign to field {name!r} of {self!r}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        _refuse(f"cannot delete field {name!r} of {self!r}")
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._compared() == other._compared()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._compared()))
+
+    def __repr__(self) -> str:
+        shown = [name for name in self._names if name not in self.not_shown]
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
+        return f"{type(self).__name__}({fields})"
+
+    def _compared(self) -> tuple[object, ...]:
+        return tuple(getattr(self, name) for name in self._names if name not in self.not_compared)
+
+
+def _refuse(text: str) -> NoReturn:
+    from dataclasses import FrozenInstanceError  # what programs expect; imported when it is needed
+
+    raise FrozenInstanceError(text)
