@@ -40,7 +40,7 @@ class Value:
         cls._names = tuple(cls.__annotations__)
         cls._known = frozenset(cls._names)
         cls._needed = cls._known - vars(cls).keys()
-        cls.__match_args__ = cls._names  # type: ignore[attr-defined] # `match` looks
+        cls.__match_args__ = cls._names  # type: ignore[attr-defined, misc]
 
     def __init__(self, *values: Any, **named: Any) -> None:
         fields = dict(zip(self._names, values, strict=False), **named)

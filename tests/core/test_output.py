@@ -31,7 +31,9 @@ class Wire:
 
 def make_link(*, shares=False, batch=128):
     source = Listener("tcp://*:5555", SocketOptions())
-    return Link(source, Wire(), source.endpoint, "", "", shares=shares, batch=batch)
+    link = Link(source, Wire(), source.endpoint, "", "")
+    link.shares, link.batch = shares, batch
+    return link
 
 
 def make_pipe(*messages, hwm=0):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from zerohop.constants import Errno, SocketType
@@ -24,7 +23,6 @@ AnyConnection: TypeAlias = Connection | RawConnection
 _WITH_IDENTITY = frozenset({SocketType.REQ, SocketType.DEALER, SocketType.ROUTER})
 
 
-@dataclass(slots=True, eq=False)
 class Listener:
     """One bind(): where others may connect to.
 
@@ -35,13 +33,15 @@ class Listener:
         reported: which troubles the log has heard of.
     """
 
-    endpoint: str
-    options: SocketOptions
-    last_error: Exception | None = None
-    reported: set[str] = field(default_factory=set)
+    __slots__ = ("endpoint", "last_error", "options", "reported")
+
+    def __init__(self, endpoint: str, options: SocketOptions) -> None:
+        self.endpoint = endpoint
+        self.options = options
+        self.last_error: Exception | None = None
+        self.reported: set[str] = set()
 
 
-@dataclass(slots=True, eq=False)
 class Dialer:
     """One connect() to tcp or ipc: it dials, and dials again when the link is lost.
 
@@ -63,18 +63,24 @@ class Dialer:
         reported: which troubles the log has heard of since the last handshake.
     """
 
-    endpoint: Endpoint
-    address: str
-    options: SocketOptions
-    peer: Peer | None = None
-    link: Link | None = None
-    attempt: int = 0
-    due_at: float | None = None
-    stopped: bool = False
-    leaving: bool = False
-    last_error: Exception | None = None
-    handshakes: int = 0
-    reported: set[str] = field(default_factory=set)
+    __slots__ = (
+        "address", "attempt", "due_at", "endpoint", "handshakes", "last_error", "leaving", "link",
+        "options", "peer", "reported", "stopped",
+    )  # fmt: skip
+
+    def __init__(self, endpoint: Endpoint, address: str, options: SocketOptions) -> None:
+        self.endpoint = endpoint
+        self.address = address
+        self.options = options
+        self.peer: Peer | None = None
+        self.link: Link | None = None
+        self.attempt = 0
+        self.due_at: float | None = None
+        self.stopped = False
+        self.leaving = False
+        self.last_error: Exception | None = None
+        self.handshakes = 0
+        self.reported: set[str] = set()
 
     @property
     def reconnects(self) -> int:
@@ -93,7 +99,6 @@ class Dialer:
         return peer is self.peer and (self.leaving or not self.options.immediate)
 
 
-@dataclass(slots=True, eq=False)
 class Link:
     """One live connection.
 
@@ -119,29 +124,44 @@ class Link:
         due_at: when its connection wants to be looked at; None: never.
     """
 
-    source: Dialer | Listener
-    connection: AnyConnection
-    endpoint: str
-    local: str
-    remote: str
-    fd: int = -1
-    peer: Peer | None = None
-    buffers: list[Buffer] = field(default_factory=list)
-    sending: list[Message] = field(default_factory=list)
-    control_size: int = 0
-    written: int = 0
-    batch: int = 128
-    shares: bool = False
-    handshaken: bool = False
-    closing: bool = False
-    ending: bool = False
-    lost: bool = False
-    failure: ProtocolError | None = None
-    octets_in: int = 0
-    octets_out: int = 0
-    messages_in: int = 0
-    messages_out: int = 0
-    due_at: float | None = None
+    __slots__ = (
+        "batch", "buffers", "closing", "connection", "control_size", "due_at", "ending", "endpoint",
+        "failure", "fd", "handshaken", "local", "lost", "messages_in", "messages_out", "octets_in",
+        "octets_out", "peer", "remote", "sending", "shares", "source", "written",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        source: Dialer | Listener,
+        connection: AnyConnection,
+        endpoint: str,
+        local: str,
+        remote: str,
+        fd: int = -1,
+    ) -> None:
+        self.source = source
+        self.connection = connection
+        self.endpoint = endpoint
+        self.local = local
+        self.remote = remote
+        self.fd = fd
+        self.peer: Peer | None = None
+        self.buffers: list[Buffer] = []
+        self.sending: list[Message] = []
+        self.control_size = 0
+        self.written = 0
+        self.batch = 128
+        self.shares = False
+        self.handshaken = False
+        self.closing = False
+        self.ending = False
+        self.lost = False
+        self.failure: ProtocolError | None = None
+        self.octets_in = 0
+        self.octets_out = 0
+        self.messages_in = 0
+        self.messages_out = 0
+        self.due_at: float | None = None
 
     @property
     def why_lost(self) -> Failure:

@@ -11,8 +11,7 @@ live, therefore ``SocketOptions`` *is* a ``PatternOptions``.
 
 from __future__ import annotations
 
-import ipaddress
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from zerohop.constants import (
@@ -27,9 +26,12 @@ from zerohop.core.option_table import REFUSED, TABLE
 from zerohop.core.reconnect import ReconnectOptions
 from zerohop.errors import UsageError
 from zerohop.patterns.pattern import PatternOptions
+from zerohop.value import Value
 from zerohop.wire.heartbeat import HeartbeatOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from zerohop.core.option_shapes import Network
     from zerohop.core.option_table import Option
 
@@ -44,10 +46,10 @@ __all__ = [
 
 _INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
+_SECRET = frozenset({"socks_password", "plain_password", "curve_secretkey"})
 
 
-@dataclass(frozen=True, slots=True)
-class PipeOptions:
+class PipeOptions(Value):
     """What a pipe needs. ``conflate`` already knows whether the socket's type conflates."""
 
     sndhwm: int
@@ -55,8 +57,7 @@ class PipeOptions:
     conflate: bool
 
 
-@dataclass(frozen=True, slots=True)
-class TcpOptions:
+class TcpOptions(Value):
     """What is set on a TCP socket of the system. -1: leave it as the system has it.
 
     Attributes:
@@ -86,19 +87,22 @@ class TcpOptions:
     accept_filters: frozenset[Network]
     socks_proxy: str
     socks_username: bytes
-    socks_password: bytes = field(repr=False)
+    socks_password: bytes
+
+    not_shown = frozenset({"socks_password"})
 
     def admits(self, host: str) -> bool:
         """Whether a peer at this numeric address may connect (TCP_ACCEPT_FILTER)."""
         if not self.accept_filters:
             return True
+        import ipaddress  # 1 ms, for a rare option
+
         address = ipaddress.ip_address(host.partition("%")[0])
         mapped = getattr(address, "ipv4_mapped", None)  # an IPv4 peer of an IPv6 listener
         return any((mapped or address) in network for network in self.accept_filters)
 
 
-@dataclass(frozen=True, slots=True)
-class IpcOptions:
+class IpcOptions(Value):
     """What is set on, and asked of, a Unix-domain socket; -1: leave it as the system has it."""
 
     backlog: int
@@ -119,15 +123,13 @@ class IpcOptions:
         return not self.filtered or pid in self.pids or uid in self.uids or gid in self.gids
 
 
-@dataclass(frozen=True, slots=True)
-class Subscription:
+class Subscription(Value):
     """``set`` of SUBSCRIBE or UNSUBSCRIBE, checked; the socket tells its pattern."""
 
     topic: bytes
     subscribe: bool
 
 
-@dataclass(slots=True, kw_only=True)
 class SocketOptions(PatternOptions):
     """Every option of one socket that is not a state of the socket itself.
 
@@ -181,17 +183,17 @@ class SocketOptions(PatternOptions):
     ipc_filter_gids: frozenset[int] = frozenset()
     socks_proxy: bytes = b""
     socks_username: bytes = b""
-    socks_password: bytes = field(default=b"", repr=False)
-    metadata: dict[str, bytes] = field(default_factory=dict)
+    socks_password: bytes = b""
+    metadata: Mapping[str, bytes] = MappingProxyType({})
 
     mechanism: SecurityMechanism = SecurityMechanism.NULL
     as_server: bool = False
     zap_domain: bytes = b""
     zap_enforce_domain: bool = False
     plain_username: bytes = b""
-    plain_password: bytes = field(default=b"", repr=False)
+    plain_password: bytes = b""
     curve_publickey: bytes = b""
-    curve_secretkey: bytes = field(default=b"", repr=False)
+    curve_secretkey: bytes = b""
     curve_serverkey: bytes = b""
 
     affinity: int = 0
@@ -202,6 +204,11 @@ class SocketOptions(PatternOptions):
     multicast_hops: int = 1
     multicast_maxtpdu: int = 1500
     multicast_loop: bool = True
+
+    def __repr__(self) -> str:
+        changed = vars(self).items()
+        shown = ", ".join(f"{name}={value!r}" for name, value in changed if name not in _SECRET)
+        return f"SocketOptions({shown})"
 
     @classmethod
     def of(cls, socket_type: SocketType, context: ContextOptions | None = None) -> SocketOptions:
@@ -329,9 +336,11 @@ class SocketOptions(PatternOptions):
         )
 
 
-@dataclass(slots=True, kw_only=True)
 class ContextOptions:
     """Every option of a context (``zmq_ctx_set``).
+
+    Args:
+        changed: attributes that differ from their defaults.
 
     Attributes:
         io_threads: kept for programs that ask; our sockets need none.
@@ -353,6 +362,10 @@ class ContextOptions:
     thread_name_prefix: int = 0
     thread_cpus: frozenset[int] = frozenset()
     zero_copy_recv: bool = True
+
+    def __init__(self, **changed: int) -> None:
+        for name, value in changed.items():
+            setattr(self, name, value)
 
     def get(self, option: int) -> int:
         """Return a context option's value.

@@ -18,11 +18,11 @@ After ``detach`` nothing may be pushed to ``peer.outbound`` any more, but what i
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from zerohop.constants import Errno
 from zerohop.errors import Again, UsageError
+from zerohop.value import Value
 
 if TYPE_CHECKING:
     from zerohop.patterns.pipe import Message, Part, Pipe
@@ -80,13 +80,20 @@ def probe(peer: Peer) -> None:
         pipe.push_first(b"")
 
 
-@dataclass(slots=True)
 class PatternOptions:
     """The options that patterns obey, live: the core changes them when the application does.
 
     Names and defaults are libzmq's (``zmq_setsockopt(3)``).
+
+    Args:
+        changed: those that differ from their defaults.
+
+    Raises:
+        TypeError: there is no such option.
     """
 
+    # A default is an attribute of the class: an instance keeps what was changed, which is little
+    # for each of many connections, and quick to copy.
     routing_id: bytes = b""
     router_mandatory: bool = False
     router_handover: bool = False
@@ -104,9 +111,14 @@ class PatternOptions:
     invert_matching: bool = False
     stream_notify: bool = True
 
+    def __init__(self, **changed: Any) -> None:
+        for name, value in changed.items():
+            if not hasattr(type(self), name):
+                raise TypeError(f"{type(self).__name__} has no {name!r}")
+            setattr(self, name, value)
 
-@dataclass(frozen=True, slots=True)
-class Announcement:
+
+class Announcement(Value):
     """A SUB or XSUB wants (or no longer wants) messages that start with ``topic``."""
 
     topic: bytes
