@@ -121,7 +121,7 @@ class Network:
         return self.core.connect(parse(address, for_bind=False), address)
 
     def open(self, source, remote=None) -> Link:
-        """A connection is there, from a dialler or to a listener; the remote has said its greeting."""
+        """A connection is there, from a dialler or to a listener; its remote begins to talk."""
         link = self.links.open(
             source, self.now, local="tcp://127.0.0.1:1", remote="tcp://127.0.0.1:2", fd=7
         )

@@ -113,7 +113,7 @@ def test_a_socket_that_something_happened_to_is_named_once(context):
 
 
 def test_notes_of_a_connection_that_has_ended_are_of_no_interest(context):
-    push, pull = joined(context, hwm=1)
+    push, _ = joined(context, hwm=1)
     (peer,) = push.links.peers
     context.readable.append(peer)
     context.writable.append(peer)

@@ -249,6 +249,19 @@ def test_conflate_at_either_end_keeps_the_last_message(context, first, conflates
     assert received(pull) == [b"5"]
 
 
+def test_the_marks_of_other_connections_are_their_own(context):
+    net = Network("DEALER", context)
+    remote = net.join("DEALER")
+    other = make_core("DEALER", context)
+    other.inproc.bind(NAME)
+    net.core.inproc.connect(NAME)
+    other.set_option(SocketOption.RCVHWM, 5)
+    assert sorted(peer.outbound.hwm for peer in net.links.peers) == [1000, 1005]
+    assert remote.link.peer.outbound.hwm == 1000
+    net.core.set_option(SocketOption.SNDHWM, 1)
+    assert sorted(peer.outbound.hwm for peer in net.links.peers) == [1, 6]
+
+
 # -- subscriptions
 
 
@@ -366,6 +379,37 @@ def test_close_gives_all_names_back(context):
     pull.close()
     assert (context.binder("a"), context.binder("b")) == (None, None)
     assert pull.inproc.names == []
+
+
+def test_close_leaves_connections_over_the_wire_to_run_out(context):
+    net = Network("PUSH", context)
+    remote = net.join("PULL")
+    remote.reads = False
+    pull = make_core("PULL", context)
+    pull.inproc.bind(NAME)
+    net.core.inproc.connect(NAME)
+    for n in range(4):
+        net.core.send(b"%d" % n)
+    net.core.close()
+    context.hand_over()
+    remote.reads = True
+    net.talk()
+    assert received(pull) == [b"1", b"3"]
+    assert remote.taken() == [b"0", b"2"]
+
+
+def test_the_ends_of_several_connections_are_told_apart(context):
+    push = make_core("PUSH", context)
+    pulls = [make_core("PULL", context) for _ in range(3)]
+    for name, pull in zip("abc", pulls, strict=True):
+        pull.inproc.bind(inproc(name))
+        push.inproc.connect(inproc(name))
+    pulls[1].close()
+    assert list(push.inproc.peers) == ["a", "c"]
+    for _ in range(4):
+        push.send(b"x")
+    context.hand_over()
+    assert [len(received(pull)) for pull in (pulls[0], pulls[2])] == [2, 2]
 
 
 def test_what_was_sent_to_a_name_that_nobody_bound_is_counted(context):

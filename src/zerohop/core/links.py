@@ -135,8 +135,9 @@ class Links:
                 case Handshaken():
                     self._handshaken(link, item)
                 case SubscriptionReceived():
-                    if link.peer is not None:
-                        self.pattern.subscription(link.peer, item.topic, item.subscribe)
+                    peer = link.peer
+                    if peer is not None and peer in self.peers:
+                        self.pattern.subscription(peer, item.topic, item.subscribe)
                 case ErrorReceived():
                     self.fail(link, HandshakeError(
                         f"{link.remote or link.endpoint} refused this socket: {item.reason!r}",
@@ -281,14 +282,15 @@ class Links:
         The caller bounds the wait (LINGER) and then calls :meth:`cut`.
         """
         dialer.leaving = True
-        if dialer.peer is not None:
-            self.peers.detach(dialer.peer)
+        peer = dialer.peer
+        if peer is not None:
+            self.peers.detach(peer)
         if dialer.link is not None:
             dialer.link.ending = True
-        if dialer.done or dialer.stopped:
+        if peer is None or dialer.done:
             self.cut(dialer)
-        elif dialer.peer is not None:
-            self.to_flush.append(dialer.peer)
+        else:
+            self.to_flush.append(peer)
 
     def cut(self, dialer: Dialer) -> None:
         """End a dialler and its link now, whatever is still queued."""
@@ -331,7 +333,10 @@ class Links:
             self.to_close.append(link)
 
     def begin_close(self) -> None:
-        """close(): no new peers, nothing is received any more; links end when all is sent."""
+        """close(): nobody is received from any more; links end when all is sent.
+
+        Inproc peers have left before (``Inproc.close``).
+        """
         self.closing = True
         self.listeners.clear()
         for dialer in list(self.dialers):
@@ -339,8 +344,6 @@ class Links:
         for link in list(self.open_links):
             if isinstance(link.source, Listener):
                 self._end(link)
-        for peer in list(self.peers):
-            self.peers.detach(peer)
 
     def end_close(self) -> None:
         """The linger time is over: whatever is still queued is dropped."""
