@@ -19,23 +19,20 @@ sleeps for good while one waits, and is called at once for what was left in ``ca
 thread that went away.
 
 Everything here happens under the Context's lock, an RLock, except the waiting itself. Callbacks run
-with it held. Registrations may change while somebody sleeps: an event counts only for a
-registration that is older than the sleep, so a descriptor that was closed and opened again in
-between is not mistaken for its predecessor.
+with it held. What is watched may change while somebody sleeps.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 import weakref
 from collections import deque
-from heapq import heapify, heappop, heappush
 from threading import get_ident
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from zerohop.sync.readiness import READ, WRITE, Doorbell, make_readiness
+from zerohop.sync.callbacks import Descriptors, Handle, Timers
+from zerohop.sync.readiness import READ, WRITE
 from zerohop.sync.seat import FOREVER, LONGEST_NAP, Helper, Waiter, take_back
 
 if TYPE_CHECKING:
@@ -43,49 +40,8 @@ if TYPE_CHECKING:
 
     from zerohop.io.context import ContextIO
 
-_log = logging.getLogger("zerohop")
 _reactors: weakref.WeakSet[Reactor] = weakref.WeakSet()
 _by_context: weakref.WeakKeyDictionary[ContextIO, Reactor] = weakref.WeakKeyDictionary()
-
-
-class Handle:
-    """A callback to come, as asyncio's: it can be cancelled."""
-
-    __slots__ = ("args", "callback", "cancelled", "when")
-
-    def __init__(self, callback: Callable[..., object], args: tuple[Any, ...], when: float) -> None:
-        self.callback = callback
-        self.args = args
-        self.when = when
-        self.cancelled = False
-
-    def cancel(self) -> None:
-        """Do not call; nothing happens when it was called already."""
-        self.cancelled = True
-
-    def run(self) -> None:
-        """Call, unless cancelled. What it raises is logged: it belongs to no caller."""
-        if self.cancelled:
-            return
-        try:
-            self.callback(*self.args)
-        except Exception:  # noqa: BLE001 - the others shall run
-            _log.exception("a callback of the I/O loop failed: %r", self.callback)
-
-    def __lt__(self, other: Handle) -> bool:
-        return self.when < other.when
-
-
-class _Watched(NamedTuple):
-    """What a descriptor is watched for. ``serial`` counts first registrations."""
-
-    mask: int
-    reader: Handle | None
-    writer: Handle | None
-    serial: int
-
-
-_UNWATCHED = _Watched(0, None, None, 0)
 
 
 class Reactor:
@@ -108,15 +64,9 @@ class Reactor:
         self.closed = False
         self.visits = 0
         self.running: Waiter | None = None
-        self._readiness = make_readiness()
-        self._doorbell = Doorbell()
-        self._readiness.watch(self._doorbell.fd, READ, 0)
-        silence = Handle(self._doorbell.silence, (), 0.0)
-        self._watched: dict[int, _Watched] = {self._doorbell.fd: _Watched(READ, silence, None, 0)}
-        self._serial = 0
+        self._descriptors = Descriptors()
+        self._timers = Timers()
         self._ready: deque[Handle] = deque()
-        self._timers: list[Handle] = []
-        self._many_timers = 64
         self._driver = 0  # the thread that has the seat; 0: it is free
         self._asleep = False  # whoever has the seat waits for descriptors
         self._inside = 0  # callers in wait()
@@ -145,59 +95,33 @@ class Reactor:
     def call_at(self, when: float, callback: Callable[..., object], *args: Any) -> Handle:
         """Run a callback at ``when`` on the clock of :meth:`time`, or as soon after as may be."""
         handle = Handle(callback, args, when)
-        timers = self._timers
-        if len(timers) >= self._many_timers:
-            # A deadline that moves leaves a cancelled handle behind; do not let them pile up.
-            timers[:] = [timer for timer in timers if not timer.cancelled]
-            heapify(timers)
-            self._many_timers = max(64, 2 * len(timers))
-        heappush(timers, handle)
-        if timers[0] is handle:
+        if self._timers.add(handle):
             self._rouse()  # whoever sleeps has counted on a later time
         return handle
 
     def add_reader(self, fd: int, callback: Callable[..., object], *args: Any) -> None:
         """Run a callback in every turn in which ``fd`` has something to read, or is broken."""
-        watched = self._watched.get(fd, _UNWATCHED)
-        self._watch(fd, Handle(callback, args, 0.0), watched.writer)
+        if not self.closed:
+            self._descriptors.watch(fd, reader=Handle(callback, args, 0.0))
+            self._watch_changed()
 
     def add_writer(self, fd: int, callback: Callable[..., object], *args: Any) -> None:
         """Run a callback in every turn in which ``fd`` can be written to, or is broken."""
-        watched = self._watched.get(fd, _UNWATCHED)
-        self._watch(fd, watched.reader, Handle(callback, args, 0.0))
+        if not self.closed:
+            self._descriptors.watch(fd, writer=Handle(callback, args, 0.0))
+            self._watch_changed()
 
     def remove_reader(self, fd: int) -> bool:
         """Undo :meth:`add_reader`; return whether there was anything to undo."""
-        watched = self._watched.get(fd, _UNWATCHED)
-        if watched.reader is None:
-            return False
-        self._watch(fd, None, watched.writer)
-        return True
+        return not self.closed and self._descriptors.unwatch(fd, READ)
 
     def remove_writer(self, fd: int) -> bool:
         """Undo :meth:`add_writer`; return whether there was anything to undo."""
-        watched = self._watched.get(fd, _UNWATCHED)
-        if watched.writer is None:
-            return False
-        self._watch(fd, watched.reader, None)
-        return True
+        return not self.closed and self._descriptors.unwatch(fd, WRITE)
 
-    def _watch(self, fd: int, reader: Handle | None, writer: Handle | None) -> None:
-        if self.closed:
-            return
-        watched = self._watched.get(fd, _UNWATCHED)
-        mask = (READ if reader else 0) | (WRITE if writer else 0)
-        if mask != watched.mask:
-            self._readiness.watch(fd, mask, watched.mask)
-        if not mask:
-            del self._watched[fd]
-        elif watched.mask:
-            self._watched[fd] = _Watched(mask, reader, writer, watched.serial)
-        else:
-            self._serial += 1
-            self._watched[fd] = _Watched(mask, reader, writer, self._serial)
+    def _watch_changed(self) -> None:
         if self._asleep:
-            if not self._readiness.sees_changes:
+            if not self._descriptors.sees_changes:
                 self.ring()
         elif not self._helper.started:
             self._rouse()  # from now on somebody must watch
@@ -280,26 +204,24 @@ class Reactor:
         """Wake whoever sleeps in the seat."""
         if self._asleep:
             self._asleep = False  # rung once a sleep
-            self._doorbell.ring()
+            self._descriptors.ring()
 
     def turn(self, seconds: float, waiter: Waiter | None = None) -> None:
         """Wait for descriptors in the seat, at most ``seconds``; run what is due for ``waiter``."""
         if self.closed:
             return
-        timers = self._timers
-        while timers and timers[0].cancelled:
-            heappop(timers)
-        if timers:
-            seconds = max(0.0, min(seconds, timers[0].when - monotonic()))
-        serial = self._serial
+        timers, ready = self._timers, self._ready
+        if timers.heap:
+            seconds = max(0.0, min(seconds, timers.next() - monotonic()))
+        serial = self._descriptors.serial
         interrupted = self._driver  # our own sleep, by a signal handler that waits, too
         self._driver = get_ident()
         self._asleep = True
-        if self._ready:  # looked at after _asleep is set: see call_soon_threadsafe
+        if ready:  # looked at after _asleep is set: see call_soon_threadsafe
             seconds = 0.0
         try:
             self.lock.release()
-            events = self._readiness.wait(-1 if seconds == FOREVER else seconds)
+            events = self._descriptors.wait(-1 if seconds == FOREVER else seconds)
         finally:
             take_back(self.lock)
             self._asleep = False
@@ -309,34 +231,18 @@ class Reactor:
             return
         self.running = waiter
         if events:
-            self._dispatch(events, serial)
-        if timers:
-            self._run_timers(monotonic())
-        for _ in range(len(self._ready)):
-            self._ready.popleft().run()
+            self._descriptors.dispatch(events, serial)
+        if timers.heap:
+            timers.run(monotonic())
+        for _ in range(len(ready)):
+            if ready:  # a callback may have stopped us
+                ready.popleft().run()
         self.running = None
         if interrupted:
             # It sleeps on when the handler returns, for things that may have come already.
             self._driver = interrupted
             self._asleep = True
             self.ring()
-
-    def _dispatch(self, events: list[tuple[int, int]], serial: int) -> None:
-        """Call whom the events are for; ``serial`` is the registration that was the latest then."""
-        for fd, mask in events:
-            watched = self._watched.get(fd, _UNWATCHED)
-            if watched.serial > serial:
-                continue  # closed and opened anew since: it is not this one that is ready
-            if watched.reader is not None and mask & ~WRITE:
-                watched.reader.run()
-                watched = self._watched.get(fd, _UNWATCHED)
-            if watched.writer is not None and mask & ~READ and watched.serial <= serial:
-                watched.writer.run()
-
-    def _run_timers(self, now: float) -> None:
-        timers = self._timers
-        while timers and timers[0].when <= now:
-            heappop(timers).run()
 
     @property
     def occupied(self) -> bool:
@@ -351,7 +257,7 @@ class Reactor:
     @property
     def has_work(self) -> bool:
         """Somebody has to watch: a descriptor, the clock, or what was left to call."""
-        return len(self._watched) > 1 or bool(self._timers) or bool(self._ready)
+        return bool(self._descriptors) or bool(self._timers.heap) or bool(self._ready)
 
     # The end
 
@@ -371,9 +277,7 @@ class Reactor:
     def _close(self) -> None:
         if not self.closed:
             self.closed = True
-            self._readiness.close()
-            self._doorbell.close()
-            self._watched.clear()
+            self._descriptors.close()
             self._timers.clear()
             self._ready.clear()
 

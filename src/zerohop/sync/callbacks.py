@@ -1,0 +1,173 @@
+"""Callbacks to come: soon, at a time, or when a descriptor is ready.
+
+A descriptor may be closed, and its number used again, while somebody sleeps in ``wait`` or between
+two callbacks of one turn. Each number therefore gets a serial when it is first watched, and an
+event counts only for a descriptor that was watched before the sleep began: what is ready stays
+ready, and the next turn will find it.
+"""
+
+from __future__ import annotations
+
+import logging
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from zerohop.sync.readiness import READ, WRITE, Doorbell, make_readiness
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_log = logging.getLogger("zerohop")
+_MANY = 64  # timers; beyond, cancelled ones are weeded out
+
+
+class Handle:
+    """A callback, as asyncio's: it can be cancelled."""
+
+    __slots__ = ("args", "callback", "cancelled", "when")
+
+    def __init__(self, callback: Callable[..., object], args: tuple[Any, ...], when: float) -> None:
+        self.callback = callback
+        self.args = args
+        self.when = when
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        """Do not call; nothing happens when it was called already."""
+        self.cancelled = True
+
+    def run(self) -> None:
+        """Call, unless cancelled. What it raises is logged: it belongs to no caller."""
+        if self.cancelled:
+            return
+        try:
+            self.callback(*self.args)
+        except Exception:  # noqa: BLE001 - the others shall run
+            _log.exception("a callback of the I/O loop failed: %r", self.callback)
+
+    def __lt__(self, other: Handle) -> bool:
+        return self.when < other.when
+
+
+class Timers:
+    """Callbacks by time.
+
+    Attributes:
+        heap: them, the first that is due in front, cancelled ones among them. To be looked at.
+    """
+
+    __slots__ = ("_many", "heap")
+
+    def __init__(self) -> None:
+        self.heap: list[Handle] = []
+        self._many = _MANY
+
+    def add(self, handle: Handle) -> bool:
+        """Add a callback; return whether it is now the first that is due."""
+        heap = self.heap
+        if len(heap) >= self._many:
+            # A deadline that moves leaves a cancelled handle behind; do not let them pile up.
+            heap[:] = [timer for timer in heap if not timer.cancelled]
+            heapify(heap)
+            self._many = max(_MANY, 2 * len(heap))
+        heappush(heap, handle)
+        return heap[0] is handle
+
+    def next(self) -> float:
+        """When the first is due; infinity: never."""
+        heap = self.heap
+        while heap and heap[0].cancelled:
+            heappop(heap)
+        return heap[0].when if heap else float("inf")
+
+    def run(self, now: float) -> None:
+        """Call all that are due."""
+        heap = self.heap
+        while heap and heap[0].when <= now:
+            heappop(heap).run()
+
+    def clear(self) -> None:
+        """Forget all."""
+        self.heap.clear()
+
+
+class _Watched(NamedTuple):
+    """What a descriptor is watched for, and since when."""
+
+    mask: int
+    reader: Handle | None
+    writer: Handle | None
+    serial: int
+
+
+_UNWATCHED = _Watched(0, None, None, 0)
+
+
+class Descriptors:
+    """Callbacks by descriptor, and a doorbell to wake whoever waits for them.
+
+    Attributes:
+        serial: of the descriptor that was last begun to be watched.
+        sees_changes: whether the system lets somebody who waits notice new ones.
+    """
+
+    __slots__ = ("_doorbell", "_readiness", "_watched", "ring", "sees_changes", "serial", "wait")
+
+    def __init__(self) -> None:
+        self._readiness = make_readiness()
+        self._doorbell = Doorbell()
+        self._readiness.watch(self._doorbell.fd, READ, 0)
+        silence = Handle(self._doorbell.silence, (), 0.0)
+        self._watched: dict[int, _Watched] = {self._doorbell.fd: _Watched(READ, silence, None, 0)}
+        self.serial = 0
+        self.sees_changes = self._readiness.sees_changes
+        self.wait = self._readiness.wait
+        self.ring = self._doorbell.ring
+
+    def __bool__(self) -> bool:
+        return len(self._watched) > 1
+
+    def watch(self, fd: int, *, reader: Handle | None = None, writer: Handle | None = None) -> None:
+        """Call what is given whenever ``fd`` is ready for it, instead of what was given before."""
+        old = self._watched.get(fd, _UNWATCHED)
+        self._set(fd, old, reader or old.reader, writer or old.writer)
+
+    def unwatch(self, fd: int, mask: int) -> bool:
+        """Forget the callback for ``READ`` or ``WRITE``; return whether there was one."""
+        old = self._watched.get(fd, _UNWATCHED)
+        if not old.mask & mask:
+            return False
+        self._set(
+            fd, old, None if mask & READ else old.reader, None if mask & WRITE else old.writer
+        )
+        return True
+
+    def _set(self, fd: int, old: _Watched, reader: Handle | None, writer: Handle | None) -> None:
+        mask = (READ if reader else 0) | (WRITE if writer else 0)
+        if mask != old.mask:
+            self._readiness.watch(fd, mask, old.mask)
+        if not mask:
+            del self._watched[fd]
+        elif old.mask:
+            self._watched[fd] = _Watched(mask, reader, writer, old.serial)
+        else:
+            self.serial += 1
+            self._watched[fd] = _Watched(mask, reader, writer, self.serial)
+
+    def dispatch(self, events: list[tuple[int, int]], serial: int) -> None:
+        """Call whom the events are for; ``serial`` is what it was before they were waited for."""
+        for fd, mask in events:
+            watched = self._watched.get(fd, _UNWATCHED)
+            if watched.serial > serial:
+                continue
+            if watched.reader is not None and mask & ~WRITE:
+                watched.reader.run()
+                watched = self._watched.get(fd, _UNWATCHED)
+            if watched.writer is not None and mask & ~READ and watched.serial <= serial:
+                watched.writer.run()
+
+    def close(self) -> None:
+        """Forget all, and give back what was opened for waiting; the descriptors stay open."""
+        self._watched.clear()
+        self._readiness.close()
+        self._doorbell.close()
