@@ -9,6 +9,8 @@ The blocking API, with pyzmq's names. The same sockets on an event loop are in `
     reply = socket.recv()
 """
 
+from typing import TYPE_CHECKING, Any
+
 from zerohop import constants
 from zerohop._version import __version__
 from zerohop.api.about import (
@@ -22,7 +24,6 @@ from zerohop.api.frame import COPY_THRESHOLD, Frame, Message
 from zerohop.api.tracker import MessageTracker
 from zerohop.constants import *  # noqa: F403 - their __all__ is tested against pyzmq's, name by name
 from zerohop.core.endpoint import IPC_PATH_MAX_LEN
-from zerohop.devices import device, proxy, proxy_steerable
 from zerohop.errors import (
     Again,
     ContextTerminated,
@@ -42,6 +43,9 @@ from zerohop.errors import (
 from zerohop.sync.context import Context
 from zerohop.sync.poller import Poller, select, zmq_poll
 from zerohop.sync.socket import Socket
+
+if TYPE_CHECKING:
+    from zerohop.devices import device, proxy, proxy_steerable
 
 DRAFT_API = False
 SyncContext = Context
@@ -86,3 +90,16 @@ __all__ = [
     "zmq_version",
     "zmq_version_info",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the proxies when one of them is asked for: few programs have any."""
+    if name in {"device", "proxy", "proxy_steerable"}:
+        from zerohop import devices
+
+        return getattr(devices, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

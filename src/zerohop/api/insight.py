@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 from zerohop.constants import PollEvent, SocketType
+from zerohop.io.log import log
 
 if TYPE_CHECKING:
     from zerohop.api.statistics import PeerInfo, SocketStats
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from zerohop.io.driver import SocketDriver
 
 __all__ = ["InsightMethods"]
-
-_log = logging.getLogger("zerohop")
 
 
 class InsightMethods:
@@ -75,4 +73,4 @@ class InsightMethods:
     def _warn(self, mistake: str) -> None:
         if mistake not in self._mistakes:
             self._mistakes.add(mistake)
-            _log.warning("%s socket %s", self._core.type_name, mistake)
+            log().warning("%s socket %s", self._core.type_name, mistake)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import ipaddress
 import socket
 import struct
 import sys
@@ -51,12 +50,10 @@ def local_address(host: str, port: int, *, ipv6: bool, endpoint: str) -> SocketA
 def numeric_address(host: str, port: int) -> SocketAddress | None:
     """The address that a literal spells (``127.0.0.1``, ``::1``, ``fe80::1%eth0``), else None."""
     bare, _, zone = host.partition("%")
-    try:
-        address = ipaddress.ip_address(bare)
-    except ValueError:
-        return None
-    if address.version == 4:
+    if _spells(socket.AF_INET, bare):
         return None if zone else (socket.AF_INET, (bare, port))
+    if not _spells(socket.AF_INET6, bare):
+        return None
     scope = 0
     if zone:
         try:
@@ -64,6 +61,14 @@ def numeric_address(host: str, port: int) -> SocketAddress | None:
         except OSError:
             return None
     return socket.AF_INET6, (bare, port, 0, scope)
+
+
+def _spells(family: socket.AddressFamily, text: str) -> bool:
+    try:
+        socket.inet_pton(family, text)
+    except (OSError, ValueError):  # ValueError: no ASCII, or a NUL
+        return False
+    return True
 
 
 def resolve(host: str, port: int, *, ipv6: bool) -> list[SocketAddress]:
@@ -104,7 +109,7 @@ def _interface_ipv6(name: str) -> str | None:
         return None
     for row in rows:
         if len(row) == 6 and row[5] == name:
-            text = str(ipaddress.IPv6Address(bytes.fromhex(row[0])))
+            text = socket.inet_ntop(socket.AF_INET6, bytes.fromhex(row[0]))
             return f"{text}%{name}" if text.startswith("fe80:") else text
     return None
 

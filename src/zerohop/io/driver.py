@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import logging
 import threading
 import time
 from typing import TYPE_CHECKING, Protocol
@@ -18,6 +17,7 @@ from zerohop.core.endpoint import InprocEndpoint, TcpEndpoint, parse
 from zerohop.errors import UsageError, ZMQError
 from zerohop.io.dialing import Dialing
 from zerohop.io.listening import Acceptor, open_listener
+from zerohop.io.log import log
 from zerohop.io.signal import Signal
 from zerohop.io.stream import Stream
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from zerohop.io.context import ContextIO
     from zerohop.io.loop import Handle, Loop
     from zerohop.patterns.pattern import Peer
-
-_log = logging.getLogger("zerohop")
 
 
 class Front(Protocol):
@@ -412,7 +410,7 @@ class SocketDriver:
     def _report(self) -> None:
         reports = self.core.links.reports
         for report in reports:
-            _log.warning("%s", report)
+            log().warning("%s", report)
         reports.clear()
 
     def woken(self) -> None:

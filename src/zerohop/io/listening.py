@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import socket
 import stat
 import struct
-import tempfile
 from typing import TYPE_CHECKING
 
 from zerohop.constants import Event
@@ -84,6 +82,8 @@ def _listen_ipc(endpoint: IpcEndpoint, options: SocketOptions) -> tuple[socket.s
     made = ""
     try:
         if endpoint.wildcard:
+            import tempfile  # 3 ms, for a rare form of endpoint
+
             made = tempfile.mkdtemp(prefix="zerohop-")
             path = os.path.join(made, "socket")
         if endpoint.abstract:
@@ -99,6 +99,8 @@ def _listen_ipc(endpoint: IpcEndpoint, options: SocketOptions) -> tuple[socket.s
     except OSError as error:
         sock.close()
         if made:
+            import shutil  # tempfile has imported it
+
             shutil.rmtree(made, ignore_errors=True)
         if error.errno == errno.ENOENT:
             raise EndpointError(
@@ -205,14 +207,14 @@ class Acceptor:
         path = self._path
         if not path or os.getpid() != self._owner_pid:
             return
+        parent = os.path.dirname(path)
         try:
             if os.stat(path).st_ino == self._inode:
                 os.unlink(path)
+            if os.path.basename(parent).startswith("zerohop-") and path.endswith("/socket"):
+                os.rmdir(parent)  # made for ``ipc://*``; stays if somebody put something there
         except OSError:
             return
-        parent = os.path.dirname(path)
-        if os.path.basename(parent).startswith("zerohop-") and os.path.basename(path) == "socket":
-            shutil.rmtree(parent, ignore_errors=True)
 
     def _on_readable(self) -> None:
         driver = self._driver

@@ -8,16 +8,15 @@ ready, and the next turn will find it.
 
 from __future__ import annotations
 
-import logging
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from zerohop.io.log import log
 from zerohop.sync.readiness import READ, WRITE, Doorbell, make_readiness
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_log = logging.getLogger("zerohop")
 _MANY = 64  # timers; beyond, cancelled ones are weeded out
 
 
@@ -43,7 +42,7 @@ class Handle:
         try:
             self.callback(*self.args)
         except Exception:  # noqa: BLE001 - the others shall run
-            _log.exception("a callback of the I/O loop failed: %r", self.callback)
+            log().exception("a callback of the I/O loop failed: %r", self.callback)
 
     def __lt__(self, other: Handle) -> bool:
         return self.when < other.when
