@@ -1,10 +1,9 @@
-"""What happens on a socket's connections: its monitor, read as an asynchronous iterator."""
+"""What happens on a socket's connections, as an asynchronous iterator of records."""
 
 import asyncio
 
 import zerohop as zmq
 import zerohop.asyncio
-from zerohop.utils.monitor import parse_monitor_message
 
 
 async def main() -> None:
@@ -12,17 +11,14 @@ async def main() -> None:
     async with zmq.asyncio.Context() as context, context.socket(zmq.PUSH) as push:
         pull = context.socket(zmq.PULL)
         pull.bind("tcp://127.0.0.1:*")
-        monitor = push.get_monitor_socket()
-        push.connect(pull.last_endpoint)
-        async for frames in monitor:
-            event = parse_monitor_message(frames)["event"]
-            print(event.name)
-            if event is zmq.Event.HANDSHAKE_SUCCEEDED:
-                pull.close()
-            if event is zmq.Event.DISCONNECTED:
-                break
-        push.disable_monitor()
-        monitor.close()
+        async with push.monitor_records() as records:
+            push.connect(pull.last_endpoint)
+            async for record in records:
+                print(record.event.name)
+                if record.event is zmq.Event.HANDSHAKE_SUCCEEDED:
+                    pull.close()
+                if record.event is zmq.Event.DISCONNECTED:
+                    break
 
 
 asyncio.run(main())
