@@ -103,7 +103,7 @@ class Front:
                     wait = 0
                 if wait == 0:
                     return _failed(loop, error)
-                waiting = _waiting(loop, result)
+                waiting = Waiting(loop, result)
                 if wait is not None:
                     self._limit(waiting, wait, loop)
                 self._senders.append((waiting, message, more))
@@ -138,7 +138,7 @@ class Front:
             return SENT if result is None else _done(loop, result)
         self._driver.pump()
         if self._spend(loop):
-            waiting = _waiting(loop, result)
+            waiting = Waiting(loop, result)
             self._yielding.append(waiting)
             return waiting
         return SENT if result is None else _done(loop, result)
@@ -365,7 +365,7 @@ class Front:
                 return _failed(loop, error)
             if value:
                 return _done(loop, value)
-            waiting = Waiting(loop=loop)
+            waiting = Waiting(loop)
             if seconds is not None:
                 waiting.timer = loop.call_later(seconds, give_up, waiting)
             self._conditions.append((waiting, holds))
@@ -425,8 +425,8 @@ class Front:
         self.send_lane = self.receive_lane = None
         for waiting in waiting_list:
             if not waiting.get_loop().is_closed():
-                waiting.fail(ZMQError(Errno.ENOTSOCK, hint="the socket was closed meanwhile"))
-                waiting._log_traceback = False  # whoever dropped it does not want to hear of it
+                error = ZMQError(Errno.ENOTSOCK, hint="the socket was closed meanwhile")
+                waiting.fail(error, quietly=True)
         for waiting in self._yielding:
             if not waiting.done() and not waiting.get_loop().is_closed():
                 waiting.settle(waiting.value)
@@ -459,10 +459,3 @@ def released(driver: SocketDriver) -> asyncio.Future[None]:
     else:
         driver.on_released.append(lambda: loop.call_soon_threadsafe(done))
     return future
-
-
-def _waiting(loop: asyncio.AbstractEventLoop, value: object) -> Waiting:
-    waiting = Waiting(loop=loop)
-    if value is not None:
-        waiting.value = value
-    return waiting

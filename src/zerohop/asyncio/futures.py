@@ -165,42 +165,118 @@ class Converted(_Done):
     __iter__ = __await__
 
 
-class Waiting(asyncio.Future[Any]):
-    """An operation that has to wait: a future with an optional time limit.
+class Waiting:
+    """An operation that has to wait: the face of a future over a plain one.
+
+    A task waits on the ``asyncio.Future`` inside, which the loop and the task treat in C; a
+    subclass of it would cost half as much again a wait (bench/micro).
 
     Attributes:
         value: what the operation's result will be, where it is known beforehand.
         timer: the time limit.
     """
 
-    timer: asyncio.TimerHandle | None = None
-    value: object = None
+    __slots__ = ("__weakref__", "_callbacks", "_future", "timer", "value")
+    _asyncio_future_blocking = False  # asyncio.isfuture() is true: taken as it is
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, value: object = None) -> None:
+        self._future: asyncio.Future[Any] = loop.create_future()
+        self._callbacks: list[tuple[Any, Any]] | None = None
+        self.timer: asyncio.TimerHandle | None = None
+        self.value = value
+
+    # For the front
 
     def settle(self, value: object) -> None:
         """Set the result; the caller has checked that it is not done."""
-        self._stop_timer()
-        self.set_result(value)
+        if self.timer is not None:
+            self._stop_timer()
+        self._future.set_result(value)
 
     def end(self, value: object) -> None:
         """Set the result, unless it is done already."""
-        if not self.done():
+        if not self._future.done():
             self.settle(value)
 
-    def fail(self, error: BaseException) -> None:
-        """Set the exception, unless it is done already."""
+    def fail(self, error: BaseException, *, quietly: bool = False) -> None:
+        """Set the exception, unless it is done already.
+
+        Args:
+            error: the exception.
+            quietly: nobody has to look at it: no "exception was never retrieved".
+        """
         self._stop_timer()
-        if not self.done():
-            self.set_exception(error)
+        if not self._future.done():
+            self._future.set_exception(error)
+            if quietly:
+                self._future._log_traceback = False
+
+    # For everybody: a future's face
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        try:
+            yield from self._future
+        except asyncio.CancelledError:
+            self._stop_timer()
+            raise
+        return self.result()
+
+    __iter__ = __await__
+
+    def result(self) -> Any:
+        """The result; raises what went wrong, or InvalidStateError while it waits."""
+        return self._future.result()
+
+    def done(self) -> bool:
+        """Whether it waits no more."""
+        return self._future.done()
+
+    def cancelled(self) -> bool:
+        """Whether it was called off."""
+        return self._future.cancelled()
+
+    def exception(self) -> BaseException | None:
+        """What went wrong, or None."""
+        return self._future.exception()
 
     def cancel(self, msg: Any = None) -> bool:
         """Call the operation off: nothing was sent, nothing was taken."""
         self._stop_timer()
-        return super().cancel(msg)
+        return self._future.cancel(msg)
+
+    def get_loop(self) -> asyncio.AbstractEventLoop:
+        """The loop it waits on."""
+        return self._future.get_loop()
+
+    def add_done_callback(
+        self, callback: Callable[[Any], object], *, context: Context | None = None
+    ) -> None:
+        """Call back with this object, in the loop's turn after it is done."""
+
+        def call(_: asyncio.Future[Any]) -> None:
+            callback(self)
+
+        if self._callbacks is None:
+            self._callbacks = []
+        self._callbacks.append((callback, call))
+        self._future.add_done_callback(call, context=context)
+
+    def remove_done_callback(self, callback: Callable[[Any], object]) -> int:
+        """Do not call back; how many calls that saves."""
+        removed = 0
+        for pair in (self._callbacks or [])[:]:
+            if pair[0] == callback and self._callbacks is not None:
+                self._callbacks.remove(pair)
+                removed += self._future.remove_done_callback(pair[1])
+        return removed
 
     def _stop_timer(self) -> None:
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._future!r}>"
 
 
 class WaitingReceive(Waiting):
@@ -210,11 +286,14 @@ class WaitingReceive(Waiting):
         socket: takes the message back if the result is never got.
         convert: what the caller gets of the message, or None for the message itself.
         part: a single part is wanted (``recv``), not a whole message.
+        loop: where to wait.
 
     Attributes:
         part: as above.
         whole: what it got is a whole message all the same.
     """
+
+    __slots__ = ("_convert", "_held", "_socket", "part", "whole")
 
     def __init__(
         self,
@@ -224,13 +303,14 @@ class WaitingReceive(Waiting):
         part: bool,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
-        super().__init__(loop=loop)
+        self._future = loop.create_future()
+        self._callbacks = None
+        self.timer = None
         self.part = part
         self.whole = not part
         self._socket = socket
         self._convert = convert
         self._held = False
-        self._wakeups = 0
 
     def has_more(self) -> None:
         """What it gets is a part whose message has more: a Frame knows that."""
@@ -238,41 +318,36 @@ class WaitingReceive(Waiting):
             self._convert = as_frame_of_more
 
     def settle(self, value: object) -> None:
-        """Hand a message over; it is this future's until somebody gets it."""
+        """Hand a message over; it is this object's until somebody gets it."""
         self._held = True
-        super().settle(value)
+        if self.timer is not None:
+            self._stop_timer()
+        self._future.set_result(value)
 
-    def result(self) -> Any:
-        """The value; the exception if it failed."""
-        value = super().result()
-        if self._wakeups:
-            # The task that awaits this future asks before it resumes, and throws the answer away:
-            # it may yet find that it was cancelled. Nobody has got anything.
-            self._wakeups -= 1
-            return None
+    def __await__(self) -> Generator[Any, None, Any]:
+        try:
+            value = yield from self._future
+        except BaseException:
+            self._stop_timer()
+            self.return_message()
+            raise
         self._held = False
         return value if self._convert is None else self._convert(value)
 
-    def __await__(self) -> Generator[Any, None, Any]:
-        if not self.done():
-            self._asyncio_future_blocking = True
-            self._wakeups += 1
-            try:
-                yield self
-            except BaseException:
-                self.return_message()
-                raise
-        return self.result()
-
     __iter__ = __await__
+
+    def result(self) -> Any:
+        """The value; raises what went wrong, or InvalidStateError while it waits."""
+        value = self._future.result()
+        self._held = False
+        return value if self._convert is None else self._convert(value)
 
     def return_message(self) -> None:
         """Put a message that nobody got back to the head of the queue."""
         if self._held:
             self._held = False
-            self._socket.give_back(super().result(), part=not self.whole)
+            self._socket.give_back(self._future.result(), part=not self.whole)
 
     def __del__(self) -> None:
         if self._held:
             self.return_message()
-        super().__del__()
