@@ -147,6 +147,19 @@ def test_connect_routing_id_is_for_the_next_connect_only(context):
     assert router.options.connect_routing_id == b""
 
 
+def test_a_connect_routing_id_that_is_taken_is_an_error(context):
+    router = make_core("ROUTER", context)
+    for name in ("a", "b"):
+        make_core("DEALER", context).inproc.bind(inproc(name))
+    router.options.connect_routing_id = b"it"
+    router.inproc.connect(inproc("a"))
+    router.options.connect_routing_id = b"it"
+    with pytest.raises(ZMQError) as taken:
+        router.inproc.connect(inproc("b"))
+    assert taken.value.errno == Errno.EINVAL
+    assert len(router.links.peers) == 1
+
+
 # -- types that do not fit
 
 

@@ -88,6 +88,16 @@ def test_parts_that_cannot_be_sent_now_are_kept():
     assert pull.taken() == [[b"1", b"2"]]
 
 
+def test_where_every_message_has_so_many_parts_the_last_one_completes_it():
+    net = Network("STREAM")
+    remote = net.join("STREAM")
+    routing_id, _ = net.core.receive()
+    net.core.send_part(routing_id)
+    net.core.send_part(b"octets")
+    net.talk()
+    assert remote.taken() == [b"octets"]
+
+
 @pytest.mark.parametrize("send", ["send", "send_part"])
 def test_types_that_only_receive_cannot_send(send):
     core = make_core("PULL")
@@ -403,6 +413,25 @@ def test_one_may_connect_again_while_the_old_connection_is_leaving():
     assert net.connect() is not None
 
 
+def test_one_may_connect_again_where_it_was_given_up():
+    net = Network("DEALER", reconnect_ivl=None)
+    net.connect()
+    net.refuse()
+    again = net.connect()
+    assert list(net.links.dialers) == [again]
+
+
+def test_a_connect_routing_id_that_is_taken_is_an_error():
+    net = Network("ROUTER", connect_routing_id=b"it")
+    net.connect()
+    net.core.options.connect_routing_id = b"it"
+    with pytest.raises(UsageError) as taken:
+        net.connect(ELSEWHERE)
+    assert taken.value.errno == Errno.EINVAL
+    assert (net.core.last_endpoint, len(net.links.dialers)) == (ADDRESS, 1)
+    net.connect(ELSEWHERE)  # the option was for one connect only, and that was it
+
+
 def test_the_last_endpoint_is_the_one_named_last():
     net = Network("DEALER")
     assert net.core.last_endpoint == ""
@@ -506,6 +535,66 @@ def test_a_refused_dialled_peer_is_tried_again_when_the_place_may_be_free():
     net.links.hang_up(next(iter(net.links.dialers)))
     net.after(60.0)
     assert second in net.links.to_dial
+
+
+def test_a_peer_that_the_application_sends_away_goes_without_a_word():
+    net = Network("STREAM")
+    remote = net.greet("STREAM")
+    routing_id, _ = net.core.receive()
+    net.core.send([routing_id, b""])
+    net.talk()
+    assert remote.link.lost
+    assert net.reports() == []
+
+
+def test_an_inproc_peer_that_the_pattern_does_not_want_is_left_alone():
+    context = ContextCore()
+    bound, *others = (make_core("PAIR", context) for _ in range(3))
+    bound.inproc.bind(inproc("name"))
+    for other in others:
+        other.inproc.connect(inproc("name"))
+    bound.settle()
+    assert len(bound.links.peers) == 1
+    assert others[0].connected()
+    assert not others[1].connected()
+
+
+def test_subscriptions_go_to_every_peer():
+    context = ContextCore()
+    net = Network("SUB", context)
+    within = make_core("PUB", context)
+    within.inproc.bind(inproc("name"))
+    net.core.inproc.connect(inproc("name"))
+    over_the_wire = net.join("PUB")
+    net.core.set_option(SocketOption.SUBSCRIBE, b"a")
+    net.talk()
+    assert [item.topic for item in over_the_wire.taken()] == [b"a"]
+    assert within.pattern.subscribers(b"a") == 1
+
+
+def test_what_a_publisher_sent_is_not_kept_for_a_later_turn():
+    net = Network("PUB")
+    sub = net.greet("SUB")
+    sub.subscribe(b"")
+    net.talk()
+    net.core.send(b"x")
+    net.talk()
+    assert net.links.encoder.messages == []
+
+
+def test_what_a_pattern_notices_is_reported():
+    net = Network("ROUTER")
+    for _ in range(2):
+        net.greet("DEALER", identity=b"name")
+    assert len(net.reports()) == 1
+
+
+def test_of_a_closed_socket_nothing_is_reported_any_more():
+    net = Network("ROUTER")
+    net.core.pattern.notices.append((None, "something"))
+    net.core.close()
+    net.core.settle()
+    assert net.reports() == net.core.pattern.notices == []
 
 
 # -- closing

@@ -72,6 +72,7 @@ class Inproc:
 
         Raises:
             EndpointError: EINVAL, a socket of a type that does not fit is bound there.
+            UsageError: EINVAL, CONNECT_ROUTING_ID names a peer that is there already.
         """
         core = self._core
         binder = core.context.binder(endpoint.name)
@@ -82,6 +83,7 @@ class Inproc:
                 hint=f"{endpoint} is bound by a {binder.type_name} socket, which does not talk to "
                 f"{core.type_name}",
             )
+        core.check_connect_routing_id()
         peer = core.links.peers.new(conflate=core.options.conflate)
         peer.inproc = True
         peer.connect_routing_id = core.options.connect_routing_id

@@ -308,7 +308,7 @@ class SocketCore:
         Raises:
             UsageError: EINVAL, CONNECT_ROUTING_ID names a peer that is there already.
         """
-        self._check_connect_routing_id()
+        self.check_connect_routing_id()
         self.last_endpoint = address
         here = [d for d in self.links.dialers if d.address == address and not d.leaving]
         for dialer in here:
@@ -318,8 +318,12 @@ class SocketCore:
                 return None
         return self.links.dialers.add(endpoint, address)
 
-    def _check_connect_routing_id(self) -> None:
-        """libzmq aborts the process here."""
+    def check_connect_routing_id(self) -> None:
+        """Refuse a CONNECT_ROUTING_ID that is taken; libzmq aborts the process.
+
+        Raises:
+            UsageError: EINVAL. The option is unset, as after any other connect.
+        """
         wanted = self.options.connect_routing_id
         if wanted and self.pattern.has_routing_id(wanted):
             self.options.connect_routing_id = b""
@@ -347,10 +351,8 @@ class SocketCore:
                     connections.announce(announcement.topic, subscribe=announcement.subscribe)
             for peer, reason in _taken(pattern.refused):
                 self._refuse(peer, reason)
-        if pattern.notices and self.closed:
-            pattern.notices.clear()  # nobody is there any more to be told
-        for peer, notice in _taken(pattern.notices):
-            links.notice(peer, notice)
+        if pattern.notices:
+            self._pass_on_notices()
         if self._parts_out or self.closed:
             self.send_lane = None
         else:
@@ -359,6 +361,11 @@ class SocketCore:
             self.receive_lane = None
         else:
             self.receive_lane = pattern.receive_lane
+
+    def _pass_on_notices(self) -> None:
+        for peer, notice in _taken(self.pattern.notices):
+            if not self.closed:  # afterwards nobody is there any more to be told
+                self.links.notice(peer, notice)
 
     def _refuse(self, peer: Peer, reason: str) -> None:
         link = peer.link
