@@ -112,8 +112,9 @@ async def test_an_unfinished_message_is_not_delivered(net, zmq):
         await pull.recv(zmq.DONTWAIT)
 
 
+@pytest.mark.zerohop  # libzmq drops the rest in silence and says it was sent
 @pytest.mark.over("inproc")
-async def test_the_rest_of_a_message_whose_peer_left_is_dropped(net, zmq):
+async def test_a_message_begun_for_a_peer_that_left_goes_whole_to_another(net, zmq):
     push, first, second = net.socket(zmq.PUSH), net.socket(zmq.PULL), net.socket(zmq.PULL)
     for pull in (first, second):
         await net.link(pull, push)
@@ -122,8 +123,7 @@ async def test_the_rest_of_a_message_whose_peer_left_is_dropped(net, zmq):
     await net.eventually(lambda: push.events & zmq.POLLOUT)
     await push.send(b"more", zmq.SNDMORE)
     await push.send(b"end")
-    await push.send(b"whole")
-    assert await second.recv_multipart() == [b"whole"]
+    assert await second.recv_multipart() == [b"to the first", b"more", b"end"]
 
 
 async def test_without_a_peer_push_waits_for_one(net, zmq):
