@@ -56,7 +56,7 @@ async def test_a_bound_socket_outlives_a_peer_that_ends_after_any_octet(net, the
     pull.bind(endpoint)
     got = []
     for size in EVERY_STEP:
-        with RawPeer.dial(net, endpoint) as peer:
+        with await RawPeer.dial(net, endpoint) as peer:
             await play(peer, size)
             peer.end()
             await peer.closed()
@@ -71,7 +71,7 @@ async def test_a_bound_socket_outlives_a_peer_that_is_reset_after_any_octet(
     pull, endpoint = net.socket(zmq.PULL), net.endpoint()
     pull.bind(endpoint)
     for size in EVERY_STEP:
-        peer = RawPeer.dial(net, endpoint)
+        peer = await RawPeer.dial(net, endpoint)
         await play(peer, size)
         peer.reset()
     good = theirs.socket(libzmq.PUSH)
@@ -87,7 +87,7 @@ async def test_a_bound_socket_outlives_peers_that_fall_silent_after_any_octet(
     pull.bind(endpoint)
     peers = []
     for size in EVERY_STEP:
-        peer = RawPeer.dial(net, endpoint)
+        peer = await RawPeer.dial(net, endpoint)
         await play(peer, size)
         peers.append(peer)
     good = theirs.socket(libzmq.PUSH)
@@ -157,7 +157,7 @@ async def serves_a_good_peer(theirs, libzmq, pull, endpoint=None):
 async def test_a_peer_that_sends_in_small_pieces_is_understood(net, zmq, cut):
     pull, endpoint = net.socket(zmq.PULL), net.endpoint()
     pull.bind(endpoint)
-    with RawPeer.dial(net, endpoint) as peer:
+    with await RawPeer.dial(net, endpoint) as peer:
         await play(peer, len(SCRIPT), cut)
         assert await pull.recv_multipart() == [b"one frame"]
         assert await pull.recv_multipart() == [b"two", b"x" * 300]
@@ -166,7 +166,7 @@ async def test_a_peer_that_sends_in_small_pieces_is_understood(net, zmq, cut):
 async def test_a_peer_that_is_silent_after_its_handshake_misses_its_heartbeats(net, zmq):
     pull, endpoint = net.socket(zmq.PULL, heartbeat_ivl=20, heartbeat_timeout=60), net.endpoint()
     pull.bind(endpoint)
-    with RawPeer.dial(net, endpoint) as peer:
+    with await RawPeer.dial(net, endpoint) as peer:
         await peer.handshake(b"PUSH")
         assert b"\x04PING" in await peer.closed()
 
@@ -175,7 +175,7 @@ async def test_a_time_to_live_that_the_peer_announced_is_kept(net, zmq):
     """The peer's own PING says after how many tenths of a second of silence it may be given up."""
     pull, endpoint = net.socket(zmq.PULL), net.endpoint()
     pull.bind(endpoint)
-    with RawPeer.dial(net, endpoint) as peer:
+    with await RawPeer.dial(net, endpoint) as peer:
         await peer.handshake(b"PUSH")
         await peer.send(bytes.fromhex("04 07 04 50494e47 0001"))  # PING, 1/10 s
         assert await peer.read_frame() == (4, b"\x04PONG")
@@ -185,7 +185,7 @@ async def test_a_time_to_live_that_the_peer_announced_is_kept(net, zmq):
 async def test_a_peer_that_answers_every_ping_stays(net, zmq):
     pull, endpoint = net.socket(zmq.PULL, heartbeat_ivl=10, heartbeat_timeout=300), net.endpoint()
     pull.bind(endpoint)
-    with RawPeer.dial(net, endpoint) as peer:
+    with await RawPeer.dial(net, endpoint) as peer:
         await peer.handshake(b"PUSH")
         for _ in range(10):
             flags, body = await peer.read_frame()
@@ -199,7 +199,7 @@ async def test_a_peer_that_answers_every_ping_stays(net, zmq):
 async def test_a_long_message_is_a_sign_of_life_while_it_arrives(net, zmq):
     pull, endpoint = net.socket(zmq.PULL, heartbeat_ivl=20, heartbeat_timeout=150), net.endpoint()
     pull.bind(endpoint)
-    with RawPeer.dial(net, endpoint) as peer:
+    with await RawPeer.dial(net, endpoint) as peer:
         await peer.handshake(b"PUSH")
         wire = message(b"x" * 10_000)
         for start in range(0, len(wire), 500):

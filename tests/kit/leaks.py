@@ -26,6 +26,7 @@ class Belongings:
         self._directory = directory
         self._threads = set(threading.enumerate())
         self._descriptors = _descriptors()
+        self._files = set(directory.iterdir())
 
     def _left_behind(self) -> list[str]:
         threads = [repr(t) for t in threading.enumerate() if t not in self._threads]
@@ -34,7 +35,8 @@ class Belongings:
             for fd, target in _descriptors().items()
             if self._descriptors.get(fd) != target
         ]
-        return [*threads, *descriptors, *map(str, self._directory.iterdir())]
+        files = [str(path) for path in self._directory.iterdir() if path not in self._files]
+        return [*threads, *descriptors, *files]
 
     def left_behind(self) -> list[str]:
         """Return what has come since and does not go away; waits a little for what is closing."""

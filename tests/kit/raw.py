@@ -9,6 +9,8 @@ The octets are put together here on their own, from RFC 37, and not with the cod
 """
 
 import contextlib
+import errno
+import os
 import socket
 import struct
 from typing import Any, Self
@@ -68,17 +70,17 @@ class RawPeer:
         self._came = bytearray()
 
     @classmethod
-    def dial(cls, net: Net, endpoint: str) -> Self:
+    async def dial(cls, net: Net, endpoint: str) -> Self:
         """Connect to where a socket is bound."""
         scheme, _, address = endpoint.partition("://")
-        if scheme == "ipc":
-            raw = socket.socket(socket.AF_UNIX)
-            raw.connect(address)
-        else:
-            host, _, port = address.rpartition(":")
-            raw = socket.create_connection((host, int(port)))
+        host, _, port = address.rpartition(":")
+        target: Any = address if scheme == "ipc" else (host, int(port))
+        raw = socket.socket(socket.AF_UNIX if scheme == "ipc" else socket.AF_INET)
+        peer = cls(net, raw)
+        if scheme == "tcp":
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return cls(net, raw)
+        await net.eventually(lambda: raw.connect_ex(target) in (0, errno.EISCONN))
+        return peer
 
     def __enter__(self) -> Self:
         return self
@@ -182,6 +184,8 @@ class RawListener:
 
     def __exit__(self, *exc_info: object) -> None:
         self._raw.close()
+        if self._raw.family == socket.AF_UNIX:
+            os.unlink(self.endpoint.removeprefix("ipc://"))
 
     async def accept(self) -> RawPeer:
         """Wait for the next connection."""
