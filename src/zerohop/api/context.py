@@ -17,7 +17,6 @@ import sys
 import threading
 import warnings
 import weakref
-from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from zerohop.api.context_options import ContextOptionAccess
 from zerohop.api.fork import contexts as _at_fork
@@ -27,8 +26,10 @@ from zerohop.core.options import ContextOptions
 from zerohop.errors import Again, ContextTerminated, ZMQError
 from zerohop.io.context import ContextIO
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any, ClassVar, Self
 
     from zerohop.constants import SocketOption
 

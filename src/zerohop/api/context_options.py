@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from zerohop.api.options import option_named
 from zerohop.constants import ContextOption, SocketOption
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from zerohop.core.options import ContextOptions
 
 __all__ = ["ContextOptionAccess"]

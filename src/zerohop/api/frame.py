@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from zerohop.api.tracker import DONE, MessageTracker
 from zerohop.constants import Errno, MessageOption
 from zerohop.errors import UsageError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from zerohop.patterns.pipe import Part
 

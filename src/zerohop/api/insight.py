@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from zerohop.constants import PollEvent, SocketType
 from zerohop.io.log import log
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from zerohop.api.statistics import PeerInfo, SocketStats
     from zerohop.core.socket import SocketCore

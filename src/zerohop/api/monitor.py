@@ -10,7 +10,6 @@ the context: its issue 3575).
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
 
 from zerohop.api.endpoints import check_address
 from zerohop.api.records import MonitorRecords, RecordPart
@@ -22,8 +21,10 @@ from zerohop.core.socket import SocketCore
 from zerohop.errors import EndpointError, UsageError, ZMQError
 from zerohop.io.driver import SocketDriver
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from zerohop.api.context import ContextBase
     from zerohop.io.context import ContextIO

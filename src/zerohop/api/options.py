@@ -7,12 +7,13 @@ with each message belongs in an object of its own, which the socket merely has (
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from zerohop.constants import Errno, SocketOption
 from zerohop.errors import ZMQError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from zerohop.core.socket import SocketCore
     from zerohop.io.driver import SocketDriver
 

@@ -7,13 +7,13 @@ tests compare.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from zerohop.api.frame import Frame, contiguous
 from zerohop.api.tracker import DONE, MessageTracker
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
     from zerohop.patterns.pipe import Message, Part
 

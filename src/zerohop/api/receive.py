@@ -6,11 +6,10 @@ was lent: it is copied here, and the sender's tracker is done.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from zerohop.api.frame import Frame
 from zerohop.api.tracker import DONE
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from zerohop.patterns.pipe import Message, Part
 

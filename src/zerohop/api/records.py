@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
-
 from zerohop.constants import Errno, Event
 from zerohop.errors import ZMQError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any, Self
 
     from zerohop.core.monitor import MonitorRecord
 

@@ -31,7 +31,6 @@ import os
 import threading
 import warnings
 import weakref
-from typing import TYPE_CHECKING, Any, Self
 
 from zerohop.api.endpoints import EndpointMethods
 from zerohop.api.frame import COPY_THRESHOLD
@@ -47,9 +46,10 @@ from zerohop.core.socket import SocketCore
 from zerohop.errors import UsageError, ZMQError
 from zerohop.io.driver import SocketDriver
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import ClassVar
+    from typing import Any, ClassVar, Self
 
     from zerohop.api.context import ContextBase
     from zerohop.io.context import ContextIO

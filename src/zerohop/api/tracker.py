@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from typing import TYPE_CHECKING, TypeAlias
 
 from zerohop.errors import NotDone
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from zerohop.api.frame import Frame
 
 __all__ = ["DONE", "MessageTracker"]

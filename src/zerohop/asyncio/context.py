@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import errno
 from time import monotonic
-from typing import Any, ClassVar, Self
 
 from zerohop.api.context import ContextBase
 from zerohop.asyncio.front import released
@@ -18,6 +17,10 @@ from zerohop.asyncio.socket import Socket
 from zerohop.errors import Again, ZMQError
 from zerohop.sync.reactor import reactor_of
 from zerohop.sync.seat import FOREVER, Waiter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, ClassVar, Self
 
 
 class Context(ContextBase):

@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any
 
 from zerohop.api.receive import as_frame, as_octets
 from zerohop.asyncio.futures import (
@@ -30,8 +29,10 @@ from zerohop.asyncio.futures import (
 from zerohop.constants import Errno, Flag
 from zerohop.errors import Again, ZMQError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from typing import Any
 
     from zerohop.io.context import ContextIO
     from zerohop.io.driver import SocketDriver

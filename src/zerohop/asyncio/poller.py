@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Self
 
 from zerohop.asyncio.socket import Socket
 from zerohop.constants import PollEvent, SocketOption
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable
+    from typing import Any, Self
 
 _BOTH = PollEvent.POLLIN | PollEvent.POLLOUT
 

@@ -10,8 +10,6 @@ What waits, and when the loop gets its turn, is in :mod:`zerohop.asyncio.front`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
-
 from zerohop.api.parts import check_parts, make_message, make_part, refuse_draft_arguments
 from zerohop.api.receive import as_frame, as_frames, as_message, as_octets, as_octets_list
 from zerohop.api.socket import SocketBase
@@ -20,8 +18,10 @@ from zerohop.asyncio.futures import SENT, Received, Waiting
 from zerohop.constants import Errno, PollEvent
 from zerohop.errors import Again, ZMQError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
+    from typing import Any, Self
 
 
 POLLIN, POLLOUT = PollEvent.POLLIN, PollEvent.POLLOUT

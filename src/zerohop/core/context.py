@@ -7,11 +7,10 @@ caused it has the notes handed over to the other socket's pattern, and wakes its
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from zerohop.constants import Errno
 from zerohop.errors import EndpointError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from zerohop.core.socket import SocketCore
     from zerohop.patterns.pattern import Peer

@@ -16,12 +16,12 @@ listens; with IMMEDIATE only while it is connected.
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING
 
 from zerohop.constants import Event
 from zerohop.core.link import Dialer
 from zerohop.core.reconnect import Failure, next_delay
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import errno
 from collections import deque
-from typing import TYPE_CHECKING
 
 from zerohop.constants import Errno
 from zerohop.errors import EndpointError, ZMQError
 from zerohop.patterns.pattern import Peer
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from zerohop.core.context import ContextCore
     from zerohop.core.endpoint import InprocEndpoint

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
-
 from zerohop.constants import Errno, SocketType
 from zerohop.core.reconnect import Failure
 from zerohop.errors import HandshakeError
@@ -11,7 +9,10 @@ from zerohop.mechanisms.null import NullMechanism
 from zerohop.wire.connection import Connection
 from zerohop.wire.raw import RawConnection
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from zerohop.core.endpoint import Endpoint
     from zerohop.core.options import SocketOptions
     from zerohop.errors import ProtocolError

@@ -15,8 +15,6 @@ a queue (CVE-2020-15166).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from zerohop.constants import Event, SocketType
 from zerohop.core import output
 from zerohop.core.dialers import Dialers
@@ -27,8 +25,10 @@ from zerohop.core.timers import Timers
 from zerohop.errors import HandshakeError, ProtocolError
 from zerohop.wire.events import ErrorReceived, Handshaken, SubscriptionReceived
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from zerohop.core.options import SocketOptions
     from zerohop.patterns.pattern import Pattern, Peer

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from zerohop.constants import OptionKind, SocketType
 from zerohop.core.option_table import ALL_TYPES, REFUSED, TABLE
 from zerohop.core.options import SocketOptions
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from zerohop.core.option_table import Option
 

@@ -7,14 +7,14 @@ conversion happens here and nowhere else.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
-
 from zerohop.value import Value
 from zerohop.wire import z85
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from ipaddress import IPv4Network, IPv6Network
+    from typing import Any, TypeAlias
 
     Network: TypeAlias = IPv4Network | IPv6Network
 

@@ -8,15 +8,15 @@ is what libzmq 4.3.5 does as pyzmq 27.3 shows it, also where its manual says oth
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from zerohop.constants import SecurityMechanism, SocketType
 from zerohop.constants import SocketOption as Number
 from zerohop.core import option_shapes as shape
 from zerohop.value import Value
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from zerohop.core.options import SocketOptions
 

@@ -12,7 +12,6 @@ live, therefore ``SocketOptions`` *is* a ``PatternOptions``.
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
 
 from zerohop.constants import (
     ContextOption,
@@ -29,8 +28,10 @@ from zerohop.patterns.pattern import PatternOptions
 from zerohop.value import Value
 from zerohop.wire.heartbeat import HeartbeatOptions
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from zerohop.core.option_shapes import Network
     from zerohop.core.option_table import Option

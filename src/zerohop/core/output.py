@@ -9,8 +9,8 @@ connection. (A peer throws away a message that arrived in part, so nothing comes
 from __future__ import annotations
 
 from operator import is_
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from zerohop.core.link import Link
     from zerohop.patterns.pipe import Message, Pipe

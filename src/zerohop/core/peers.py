@@ -12,13 +12,13 @@ The two pipes of an inproc peer are shared with another socket, and their notes 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from zerohop.patterns.pattern import Peer
 from zerohop.patterns.pipe import Pipe
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from zerohop.core.options import SocketOptions
     from zerohop.patterns.pattern import Pattern

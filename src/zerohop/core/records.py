@@ -13,12 +13,12 @@
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING
 
 from zerohop.constants import Event
 from zerohop.core.monitor import MonitorRecord
 from zerohop.errors import ProtocolError, ZMQError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from zerohop.constants import SocketType
     from zerohop.core.link import Dialer, Link, Listener

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections import deque
 from copy import copy
-from typing import TYPE_CHECKING, Any
 
 from zerohop.constants import Errno, PollEvent, SocketOption, SocketType
 from zerohop.core.inproc import Inproc
@@ -34,8 +33,10 @@ from zerohop.errors import (
 from zerohop.patterns import make_pattern
 from zerohop.patterns.pattern import CLOSE_REQUESTED
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from zerohop.core.context import ContextCore
     from zerohop.core.endpoint import Endpoint

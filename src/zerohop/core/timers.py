@@ -9,8 +9,8 @@ the larger part, they are swept out: strangers who connect and leave at once cos
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from zerohop.core.link import Dialer, Link
 

@@ -6,9 +6,12 @@ import errno
 import socket
 import struct
 import sys
-from typing import TypeAlias
 
 from zerohop.errors import EndpointError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 SocketAddress: TypeAlias = tuple[socket.AddressFamily, tuple[str, int] | tuple[str, int, int, int]]
 """A family and what ``socket.bind`` and ``socket.connect`` take for it."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
 
 from zerohop.core.context import ContextCore
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from zerohop.io.driver import SocketDriver
 

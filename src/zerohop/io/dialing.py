@@ -6,7 +6,6 @@ import errno
 import os
 import socket
 import threading
-from typing import TYPE_CHECKING
 
 from zerohop.core.endpoint import IpcEndpoint, TcpEndpoint
 from zerohop.io.addresses import (
@@ -18,6 +17,7 @@ from zerohop.io.addresses import (
 )
 from zerohop.io.sockets import set_ipc_options, set_tcp_options
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from zerohop.core.link import Dialer
     from zerohop.io.driver import SocketDriver

@@ -7,7 +7,6 @@ import os
 import socket
 import stat
 import struct
-from typing import TYPE_CHECKING
 
 from zerohop.constants import Event
 from zerohop.core.endpoint import IpcEndpoint, TcpEndpoint
@@ -15,6 +14,7 @@ from zerohop.errors import EndpointError
 from zerohop.io.addresses import local_address, printable
 from zerohop.io.sockets import set_ipc_options, set_listener_options, set_tcp_options
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from zerohop.core.link import Listener
     from zerohop.core.options import SocketOptions

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from zerohop.core.options import IpcOptions, TcpOptions
 

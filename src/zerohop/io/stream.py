@@ -7,8 +7,7 @@ does not take stays with the link and goes on when the socket is writable again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
 

@@ -7,12 +7,11 @@ Source: RFC 37, "The NULL Security Mechanism".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from zerohop.constants import Event
 from zerohop.errors import ProtocolError
 from zerohop.wire.commands import decode_metadata, encode_ready
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

@@ -15,8 +15,6 @@ threads; so an ``inproc`` connection is simply two patterns that share their pip
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from zerohop.constants import Errno, SocketType
 from zerohop.errors import UsageError
 from zerohop.patterns.dealer import Dealer
@@ -28,6 +26,7 @@ from zerohop.patterns.router import Router
 from zerohop.patterns.stream import Stream
 from zerohop.patterns.subscribe import Sub, XSub
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
-
 from zerohop.errors import Again
 from zerohop.patterns.pattern import Pattern, PatternOptions, Peer
 from zerohop.patterns.routing import FairQueue
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import ClassVar
+
     from zerohop.patterns.pipe import Message
 
 

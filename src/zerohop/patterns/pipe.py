@@ -19,7 +19,10 @@ is atomic under the GIL) as long as it holds to the same rules: see ``Pattern.se
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, TypeAlias
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
 
 Part: TypeAlias = bytes | memoryview
 """One frame of a message. Received parts are always ``bytes``; a ``memoryview`` is what the caller

@@ -11,7 +11,6 @@ with XPUB_NODROP the send raises Again instead, before anybody gets it.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, ClassVar
 
 from zerohop.constants import Errno
 from zerohop.errors import Again, ProtocolError, UsageError
@@ -19,8 +18,10 @@ from zerohop.patterns.pattern import Pattern, PatternOptions, Peer
 from zerohop.patterns.routing import FairQueue, fan_out
 from zerohop.patterns.subscriptions import SubscriptionIndex, split_upstream
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import ClassVar
 
     from zerohop.patterns.pipe import Message, Part
 

@@ -13,14 +13,16 @@ that has received must send. Whatever comes out of turn is discarded and counted
 from __future__ import annotations
 
 from struct import Struct
-from typing import TYPE_CHECKING, ClassVar
 
 from zerohop.constants import Errno
 from zerohop.errors import Again, UsageError
 from zerohop.patterns.pattern import HWM_REACHED, Pattern, PatternOptions, Peer, probe
 from zerohop.patterns.routing import FairQueue, LoadBalancer
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import ClassVar
+
     from zerohop.patterns.pipe import Message, Part
 
 _REQUEST_ID = Struct("=I")  # in native order, as libzmq: nobody but we reads it

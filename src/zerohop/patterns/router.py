@@ -13,15 +13,16 @@ the second takes the id at once, and the first is refused under an invented one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
-
 from zerohop.constants import Errno
 from zerohop.errors import Again, ZMQError
 from zerohop.patterns.pattern import HWM_REACHED, Pattern, PatternOptions, Peer, probe
 from zerohop.patterns.routing import FairQueue
 from zerohop.patterns.routing_ids import RoutingIds
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import ClassVar
+
     from zerohop.patterns.pipe import Message, Part
 
 UNROUTABLE = "unknown routing id"

@@ -11,11 +11,11 @@ that call is the larger part of the cost (``bench/micro``).
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
 
 from zerohop.errors import Again
 from zerohop.patterns.pattern import HWM_REACHED
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 

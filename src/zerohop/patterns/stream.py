@@ -8,15 +8,16 @@ sent       [routing_id, octets]                 [routing_id, b""]: close that co
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
-
 from zerohop.constants import Errno
 from zerohop.errors import Again, ZMQError
 from zerohop.patterns.pattern import CLOSE_REQUESTED, Pattern, PatternOptions, Peer
 from zerohop.patterns.routing import FairQueue
 from zerohop.patterns.routing_ids import RoutingIds
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import ClassVar
+
     from zerohop.patterns.pipe import Message, Part
 
 

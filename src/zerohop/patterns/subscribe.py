@@ -10,14 +10,16 @@ filters; SUB filters once more what the network delivers (an unsubscription take
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, ClassVar
 
 from zerohop.errors import Again
 from zerohop.patterns.pattern import Announcement, Pattern, PatternOptions, Peer
 from zerohop.patterns.routing import FairQueue, fan_out
 from zerohop.patterns.subscriptions import TopicCounts, split_upstream
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import ClassVar
+
     from zerohop.patterns.pipe import Message, Part
 
 NOT_SUBSCRIBED = "not subscribed"

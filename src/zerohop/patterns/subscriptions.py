@@ -14,10 +14,10 @@ every send. ``SubscriptionIndex`` is the publisher's side, ``TopicCounts`` the s
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from zerohop.errors import ProtocolError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 

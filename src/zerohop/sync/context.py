@@ -10,14 +10,16 @@ from __future__ import annotations
 import atexit
 import weakref
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ClassVar
 
 from zerohop.api.context import ContextBase
 from zerohop.sync.reactor import reactor_of
 from zerohop.sync.seat import FOREVER, Waiter
 from zerohop.sync.socket import Socket
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, ClassVar
+
     from zerohop.io.context import ContextIO
     from zerohop.io.driver import SocketDriver
     from zerohop.sync.reactor import Reactor

@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import select as system
 from time import monotonic
-from typing import TYPE_CHECKING, Any
 
 from zerohop.constants import PollEvent
 from zerohop.sync.seat import FOREVER, Waiter
 from zerohop.sync.socket import Socket
 from zerohop.sync.waiters import POLLER
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Any
 
     from zerohop.sync.reactor import Reactor
 

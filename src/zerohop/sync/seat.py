@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from zerohop.sync.reactor import Reactor
 
 FOREVER = float("inf")

@@ -7,12 +7,11 @@ something (so a message wakes one thread and not twenty), and likewise of those 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from zerohop.constants import Flag, PollEvent
 from zerohop.errors import ZMQError
 from zerohop.sync.seat import FOREVER, Waiter
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from zerohop.core.socket import SocketCore
     from zerohop.sync.reactor import Reactor

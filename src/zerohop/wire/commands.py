@@ -18,13 +18,13 @@ lower case. A context of more than 16 octets is cut, as libzmq does.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from zerohop.constants import Event
 from zerohop.errors import ProtocolError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Final
 
 MAX_PROPERTIES: Final = 1_000
 """Properties in one metadata block. libzmq sends three, and what users add are a few more."""

@@ -20,11 +20,11 @@ from functools import lru_cache
 from itertools import chain
 from struct import Struct
 from struct import error as TooShort
-from typing import TYPE_CHECKING
 
 from zerohop.errors import ProtocolError
 from zerohop.wire.frames import COMMAND, LONG, MORE, Command
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 

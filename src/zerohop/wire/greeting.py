@@ -15,11 +15,13 @@ that no ZMTP 3 peer can send: the first, the tenth or the eleventh.
 
 from __future__ import annotations
 
-from typing import Final
-
 from zerohop.constants import Event
 from zerohop.errors import HandshakeError, ProtocolError
 from zerohop.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 GREETING_SIZE: Final = 64
 

@@ -6,10 +6,9 @@ Source: libzmq's ZMQ_STREAM (``zmq_socket(3)``, "Native pattern"). The same face
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from zerohop.wire.events import Handshaken
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

@@ -9,12 +9,11 @@ large a message is, can be said when they are open.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from zerohop.errors import ProtocolError
 from zerohop.wire.decoder import MAX_FRAMES
 from zerohop.wire.frames import COMMAND, MORE, Command
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
