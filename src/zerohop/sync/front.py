@@ -1,22 +1,18 @@
-"""Where a blocking socket meets its driver: lanes for the hot path, batches, and who waits.
+"""Where a blocking socket meets its driver: lanes for the hot path, and the ways past them.
 
 The driver calls :meth:`Front.activity` after whatever happened, the lock held. Between such calls
-the application's threads use the lanes below without the lock.
-
-*First message at once, the rest together.* A message for a peer that is idle is written by the call
-that sends it. A program that goes on sending without waiting for anything would pay a system call a
-message; so after a few of them (``_AT_ONCE``) within a moment (``_MOMENT``) messages stay in the
-pipe until there are 64 KiB of them, until the program waits for something, or until the helper
-thread gets to it, whichever comes first.
+the application's threads use the lanes below without the lock: one append, or one popleft, and a
+look at two flags. Where there is no lane, or it has nothing to give or no room, :meth:`Front.send`
+and :meth:`Front.receive` ask the core, and wait until it does not say Again.
 """
 
 from __future__ import annotations
 
-from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from zerohop.constants import PollEvent, SocketType
 from zerohop.errors import Again
+from zerohop.sync.outflow import Outflow
 from zerohop.sync.waiters import IN, OUT, OVER, Waiters
 
 if TYPE_CHECKING:
@@ -30,14 +26,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-_MOMENT = 50e-6  # seconds without a message that end a batch; a system call takes 10 to 20
-_AT_ONCE = 4  # messages; a client that sends a few requests and then waits never leaves this
-_BATCH_SIZE = 64 * 1024  # octets: one write of the driver
-_BATCH = 1000  # messages: as much as libzmq's default high-water mark
-_OVERHEAD = 64  # octets: what a message costs besides its own, so that empty ones count too
-_TICK = 1e-3  # seconds between two looks at a stream that may have ended
-
-_UNLIMITED = 1 << 62
+_NEVER = 1 << 62  # messages
 
 
 class Front:
@@ -55,33 +44,22 @@ class Front:
     """
 
     __slots__ = (
-        "_at_once", "_core", "_driver", "_foreign", "_helped", "_limit", "_lock", "_pending",
-        "_pump",
-        "_reactor", "_scheduled", "_since", "_sound", "_streamed", "_streaming", "_visits",
-        "receive_lane", "send_lane", "waiters",
+        "_core", "_driver", "_lock", "_outflow", "_pump", "_sound", "receive_lane", "send_lane",
+        "waiters",
     )  # fmt: skip
 
     def __init__(self, driver: SocketDriver, reactor: Reactor) -> None:
         self._driver = driver
         self._core = driver.core
         self._lock = driver.lock
-        self._reactor = reactor
         self.send_lane: tuple[Pipe, deque[Message], int] | None = None
         self.receive_lane: tuple[Callable[[], Message], Pipe] | None = None
         self.waiters = Waiters(driver.core, reactor)
         self._sound = False
-        self._limit = _BATCH
-        self._at_once = 0
-        self._since = 0.0
-        self._helped = 0.0
-        self._visits = 0
-        self._pending = 0
-        self._scheduled = False
-        self._streaming: Pipe | None = None
-        self._streamed = False
         # A shadow of an asyncio socket: only the loop's own thread may touch the loop.
-        self._foreign = driver.loop is not None and driver.loop is not reactor
-        self._pump = driver.woken if self._foreign else driver.pump
+        foreign = driver.loop is not None and driver.loop is not reactor
+        self._pump = driver.woken if foreign else driver.pump
+        self._outflow = Outflow(driver.core, self._pump, reactor, at_once=foreign)
 
     def activity(self) -> bool:
         """The core has changed: lanes, readiness, or its end. Called with the lock held.
@@ -104,10 +82,8 @@ class Front:
     def _mark(self, pipe: Pipe) -> int:
         """At which length of the queue a sender has something to do besides appending."""
         if pipe.reader.inproc:
-            return pipe.hwm or _UNLIMITED
-        return min(self._limit, pipe.hwm) if pipe.hwm else self._limit
-
-    # Sending
+            return pipe.hwm or _NEVER
+        return min(self._outflow.mark, pipe.hwm) if pipe.hwm else self._outflow.mark
 
     def sent(self, pipe: Pipe, message: Part) -> None:
         """A message was appended to the lane, and the reader sleeps or the queue is long.
@@ -119,102 +95,21 @@ class Front:
                 pipe.full = True
                 if len(pipe.messages) <= pipe.resume_at:
                     pipe.full = False  # an inproc reader needs no lock, and has just read
-            if pipe.reader.inproc:
-                if pipe.asleep:
-                    _signal(pipe)
-                    self._pump()
+            if not pipe.reader.inproc:
+                mark = self._outflow.mark
+                self._outflow.sent(pipe, message)
+                if mark != self._outflow.mark:
+                    self.activity()
             elif pipe.asleep:
-                _signal(pipe)
-                self.flush(message)
-            else:
-                self._flush_long_queue(pipe, len(message))
-
-    def _flush_long_queue(self, pipe: Pipe, size: int) -> None:
-        """The program sends faster than anybody flushes: write, and let it go on appending.
-
-        The pipe is not put to sleep when it is empty, for then the next message would be the first
-        of a batch, and written alone. Instead it is looked at every ``_TICK`` until it rests.
-        """
-        self._limit = min(max(_BATCH_SIZE // (size + 9), 16), _BATCH)
-        _signal(pipe)
-        self._pump()
-        left = len(pipe.messages)
-        if left >= self._limit:  # the kernel is full: nothing to do until the pipe is, too
-            self._limit = left + _BATCH
-            self.activity()
-        elif pipe.asleep:
-            pipe.asleep = False
-            self._streamed = True
-            if self._streaming is None:
-                self._streaming = pipe
-                self._reactor.call_at(monotonic() + _TICK, self._on_tick)
-
-    def _on_tick(self) -> None:
-        pipe = self._streaming
-        assert pipe is not None
-        if pipe.messages or self._streamed:
-            self._streamed = False
-            if pipe.messages:
-                _signal(pipe)
-                self._pump()
                 pipe.asleep = False
-            self._reactor.call_at(monotonic() + _TICK, self._on_tick)
-            return
-        self._streaming = None
-        if not pipe.sleep():
-            _signal(pipe)
-            self._pump()
-
-    def flush(self, message: Message) -> None:
-        """Write what was sent: now, or together with what may follow soon. Lock held.
-
-        Args:
-            message: the last one that was sent; its size counts.
-        """
-        if self._streaming is not None:
-            _signal(self._streaming)  # it looks awake to whoever appends past the lane
-        size = _OVERHEAD + (sum(map(len, message)) if type(message) is list else len(message))
-        inproc = self._core.context.readable  # an inproc reader waits for nothing but this
-        self._pending += size
-        if self._scheduled and self._pending < _BATCH_SIZE and not inproc:
-            return
-        reactor = self._reactor
-        now = monotonic()
-        if reactor.visits != self._visits or now - self._since > _MOMENT:
-            self._visits = reactor.visits
-            self._at_once = 0
-        self._since = now
-        self._at_once += 1
-        if (
-            self._at_once <= _AT_ONCE
-            or self._pending >= _BATCH_SIZE
-            or inproc
-            or self._foreign
-            or self._scheduled
-        ):
-            self._pending = 0
-            self._pump()
-        else:
-            self._scheduled = True
-            if now - self._helped > _TICK:
-                reactor.call_soon(self._on_flush)
-            else:
-                # The helper has only just been here: it must not snatch each message from the hands
-                # of a program that sends on.
-                reactor.call_at(self._helped + _TICK, self._on_flush)
-
-    def _on_flush(self) -> None:
-        self._scheduled = False
-        self._pending = 0
-        self._helped = monotonic()
-        self._pump()
-
-    # Receiving
+                pipe.reader_signals.append(pipe.reader)
+                self._pump()
 
     def received(self) -> None:
         """A message was taken past the lane: tell whoever was stopped by it. Lock held."""
         core = self._core
         context = core.context
+        lane = self.receive_lane
         if (
             core.links.to_resume
             or context.writable
@@ -222,7 +117,8 @@ class Front:
             or context.changed
             or self.waiters.waiting
             or self._driver.watched
-            or (core.receive_lane is None) is not (self.receive_lane is None)
+            # It opens again after the last part of a message, or when a second peer has left.
+            or core.pattern.receive_lane is not (None if lane is None else lane[1])
         ):
             self._pump()
 
@@ -270,7 +166,7 @@ class Front:
                         self._check(socket, PollEvent.POLLOUT)
                     deadline = self.waiters.wait(OUT, deadline)
                 else:
-                    self.flush(message)
+                    self._outflow.flush(message)
                     return
 
     def receive(
@@ -317,9 +213,3 @@ class Front:
         """The socket has been closed: no lane, and nothing to wait for. Lock held."""
         self.send_lane = self.receive_lane = None
         self.waiters.wake_all()
-
-
-def _signal(pipe: Pipe) -> None:
-    """Leave a note that the pipe has messages."""
-    pipe.asleep = False
-    pipe.reader_signals.append(pipe.reader)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zerohop.io.context import ContextIO
+    from zerohop.sync.outflow import Outflow
 
 _reactors: weakref.WeakSet[Reactor] = weakref.WeakSet()
 _by_context: weakref.WeakKeyDictionary[ContextIO, Reactor] = weakref.WeakKeyDictionary()
@@ -57,6 +58,7 @@ class Reactor:
         visits: how many callers ever came, to wait or to poll.
         running: the call whose thread runs the callbacks just now; None: a call that does not
             wait, the helper, or nobody.
+        unwritten: sockets that have left messages to be written when a caller waits.
     """
 
     def __init__(self, lock: Any) -> None:  # an RLock, which is no type to annotate with
@@ -64,6 +66,7 @@ class Reactor:
         self.closed = False
         self.visits = 0
         self.running: Waiter | None = None
+        self.unwritten: dict[Outflow, None] = {}
         self._descriptors = Descriptors()
         self._timers = Timers()
         self._ready: deque[Handle] = deque()
@@ -144,6 +147,8 @@ class Reactor:
         self._inside += 1
         self.visits += 1
         try:
+            if self.unwritten:
+                self._write_out()
             while not waiter.done:
                 left = deadline - monotonic() if deadline != FOREVER else FOREVER
                 if left <= 0:
@@ -165,11 +170,17 @@ class Reactor:
         For calls that must not block: a program that only polls gets its I/O done by its polls.
         """
         self.visits += 1
+        if self.unwritten:
+            self._write_out()
         if not self._driver:
             self.turn(0)
             self.leave()
         elif self._helper.drives:
             self.ring()  # it leaves the seat: the next poll will find it free
+
+    def _write_out(self) -> None:
+        for outflow in list(self.unwritten):
+            outflow.write_out()
 
     def _park(self, waiter: Waiter, seconds: float) -> None:
         self._parked.append(waiter)

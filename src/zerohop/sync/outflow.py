@@ -1,0 +1,163 @@
+"""When what a blocking socket has sent is written: the first message at once, the rest together.
+
+A message for a peer that is idle is written by the call that sends it. A program that goes on
+sending without waiting for anything would pay a system call a message; so after a few of them
+(``_AT_ONCE``), each soon after the last (``_MOMENT``), messages stay in the pipe until
+
+* there are 64 KiB of them: the sender writes them, or
+* the program waits for anything, or tries to (:meth:`Reactor.wait`, :meth:`Reactor.poll`), or
+* the helper thread comes to it: at once, but at most once a ``_TICK``, for each of its visits
+  takes the interpreter from the program that sends.
+
+A sender that fills 64 KiB on its lane again and again is a *stream*. Its pipe is not put to sleep
+when it has been emptied, for then the next message would be the first of a batch, and written
+alone; it is looked at every ``_TICK`` until it rests.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from zerohop.core.socket import SocketCore
+    from zerohop.patterns.pipe import Message, Part, Pipe
+    from zerohop.sync.reactor import Reactor
+
+_MOMENT = 50e-6  # seconds without a message that end a batch; a system call takes 10 to 20
+_AT_ONCE = 4  # messages; a client that sends a few requests and then waits never leaves this
+_TICK = 1e-3  # seconds
+_BATCH_SIZE = 64 * 1024  # octets: one write of the driver
+_BATCH = 1000  # messages: as much as libzmq's default high-water mark
+_SMALLEST_BATCH = 4
+_OVERHEAD = 64  # octets: what a message costs besides its own, so that empty ones count, too
+
+
+class Outflow:
+    """Decides for one socket. Every method is called with the lock held.
+
+    Args:
+        core: the socket's.
+        pump: makes the driver write what the core has.
+        reactor: of the socket's Context.
+        at_once: never wait: the driver is on a loop that is not the reactor.
+
+    Attributes:
+        mark: at how many messages in its lane a sender shall call :meth:`sent`.
+    """
+
+    __slots__ = (
+        "_at_once", "_core", "_count", "_helped", "_last", "_pending", "_pump", "_reactor",
+        "_scheduled", "_stream", "_streamed", "_visits", "mark",
+    )  # fmt: skip
+
+    def __init__(
+        self, core: SocketCore, pump: Callable[[], None], reactor: Reactor, *, at_once: bool
+    ) -> None:
+        self._core = core
+        self._pump = pump
+        self._reactor = reactor
+        self._at_once = at_once
+        self.mark = _BATCH
+        self._count = 0  # messages written at once, one after another
+        self._last = 0.0  # when the last of them was
+        self._visits = 0  # the reactor's, then
+        self._pending = 0  # octets sent and left to be written later
+        self._scheduled = False  # the helper will come
+        self._helped = 0.0  # when it came last
+        self._stream: Pipe | None = None  # awake though empty
+        self._streamed = False  # since the last tick
+
+    def sent(self, pipe: Pipe, message: Part) -> None:
+        """A message was put into the lane's pipe, and it sleeps or is longer than ``mark``."""
+        if pipe.asleep:
+            _signal(pipe)
+            self.flush(message)
+            return
+        self._choose_mark(len(message))
+        _signal(pipe)
+        self._pump()
+        left = len(pipe.messages)
+        if left >= self.mark:  # the kernel is full: nothing to do until the pipe is, too
+            self.mark = left + _BATCH
+        elif pipe.asleep:
+            pipe.asleep = False
+            self._streamed = True
+            if self._stream is None:
+                self._stream = pipe
+                self._reactor.unwritten[self] = None
+                self._reactor.call_at(monotonic() + _TICK, self._on_tick)
+
+    def flush(self, message: Message) -> None:
+        """A message was given to the core: write it, now or together with what may follow soon."""
+        if self._stream is not None:
+            _signal(self._stream)  # it looks awake to whoever appends past the lane
+        size = sum(map(len, message)) if type(message) is list else len(message)
+        self._pending += size + _OVERHEAD
+        full = self._pending >= _BATCH_SIZE
+        inproc = self._core.context.readable  # an inproc reader waits for nothing but this
+        if self._scheduled and not (full or inproc):
+            return
+        reactor = self._reactor
+        now = monotonic()
+        if reactor.visits != self._visits or now - self._last > _MOMENT:
+            self._visits = reactor.visits
+            self._count = 0
+        self._last = now
+        self._count += 1
+        if self._count <= _AT_ONCE or full or inproc or self._at_once:
+            self._pending = 0
+            self._pump()
+            return
+        self._choose_mark(size)
+        self._scheduled = True
+        reactor.unwritten[self] = None
+        if now - self._helped > _TICK:
+            reactor.call_soon(self._on_help)
+        else:
+            reactor.call_at(self._helped + _TICK, self._on_help)
+
+    def write_out(self) -> None:
+        """The program waits now: write whatever there is."""
+        if self._stream is not None and self._stream.messages:
+            _signal(self._stream)
+            self._pump()
+            self._stream.asleep = False
+        elif self._pending:
+            self._pending = 0
+            self._pump()
+
+    def _choose_mark(self, size: int) -> None:
+        """So many messages of this size are a batch."""
+        self.mark = min(max(_BATCH_SIZE // (size + _OVERHEAD // 8), _SMALLEST_BATCH), _BATCH)
+
+    def _on_help(self) -> None:
+        self._scheduled = False
+        self._helped = monotonic()
+        if self._stream is None:
+            self._reactor.unwritten.pop(self, None)
+        self._pending = 0
+        self._pump()
+
+    def _on_tick(self) -> None:
+        pipe = self._stream
+        assert pipe is not None
+        if pipe.messages or self._streamed:
+            self._streamed = False
+            self.write_out()
+            self._reactor.call_at(monotonic() + _TICK, self._on_tick)
+            return
+        self._stream = None
+        if not self._scheduled:
+            self._reactor.unwritten.pop(self, None)
+        if not pipe.sleep():
+            _signal(pipe)
+            self._pump()
+
+
+def _signal(pipe: Pipe) -> None:
+    """Leave a note that the pipe has messages."""
+    pipe.asleep = False
+    pipe.reader_signals.append(pipe.reader)

@@ -1,0 +1,194 @@
+"""When what was sent is written: at once, together, or when somebody waits."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from zerohop.patterns.pipe import Pipe
+from zerohop.sync import outflow as module
+from zerohop.sync.outflow import Outflow
+
+
+class Ground:
+    """An outflow among fakes: a clock, a reactor that only notes, a driver that empties a pipe."""
+
+    def __init__(self, *, at_once=False, hwm=1000):
+        self.now = 100.0
+        self.written = []  # how many messages went with each write
+        self.calls = []  # what the reactor was asked to call, and when
+        self.kernel_full = False
+        self.pipe = Pipe(hwm)
+        self.visits = 0
+        self.unwritten = {}
+        self.readable = []
+        core = SimpleNamespace(context=self)
+        self.outflow = Outflow(core, self.pump, self, at_once=at_once)
+
+    def call_soon(self, callback):
+        self.calls.append((0.0, callback))
+
+    def call_at(self, when, callback):
+        self.calls.append((when, callback))
+
+    def run(self):
+        """Let the helper come: whatever it was asked to call, in order of time."""
+        calls, self.calls = sorted(self.calls, key=lambda call: call[0]), []
+        for when, callback in calls:
+            self.now = max(self.now, when)
+            callback()
+
+    def pump(self):
+        if self.pipe.reader_signals and not self.kernel_full:
+            self.pipe.reader_signals.clear()
+            self.written.append(len(self.pipe))
+            self.pipe.messages.clear()
+            self.pipe.drained()
+            self.pipe.sleep()
+
+    def send(self, count=1, size=10, gap=1e-6):
+        """Send on the lane, as Socket.send does."""
+        for _ in range(count):
+            self.now += gap
+            self.pipe.messages.append(bytes(size))
+            if self.pipe.asleep or len(self.pipe) >= self.outflow.mark:
+                self.outflow.sent(self.pipe, bytes(size))
+
+
+@pytest.fixture
+def ground(monkeypatch):
+    ground = Ground()
+    monkeypatch.setattr(module, "monotonic", lambda: ground.now)
+    return ground
+
+
+def test_the_first_messages_are_written_one_by_one(ground):
+    ground.send(4)
+    assert ground.written == [1] * 4
+    assert ground.calls == []
+
+
+def test_those_that_follow_wait_for_the_helper_who_is_called_once(ground):
+    ground.send(100)
+    assert ground.written == [1] * 4
+    assert len(ground.calls) == 1
+    ground.run()
+    assert ground.written == [1, 1, 1, 1, 96]
+    assert not ground.unwritten
+
+
+def test_messages_that_come_slowly_are_all_written_at_once(ground):
+    ground.send(50, gap=100e-6)
+    assert ground.written == [1] * 50
+
+
+def test_a_program_that_waits_in_between_never_leaves_anything(ground):
+    for _ in range(20):
+        ground.send(3)
+        ground.visits += 1
+    assert ground.written == [1] * 60
+
+
+def test_waiting_writes_what_was_left(ground):
+    ground.send(10)
+    assert list(ground.unwritten) == [ground.outflow]
+    ground.outflow.write_out()
+    assert ground.written == [1, 1, 1, 1, 6]
+    ground.outflow.write_out()
+    assert len(ground.written) == 5
+
+
+def test_the_helper_comes_at_most_once_a_tick(ground):
+    ground.send(10)
+    ground.run()
+    ground.send(10)
+    (when, _), *others = ground.calls
+    assert others == []
+    assert when == pytest.approx(ground.now + module._TICK, abs=1e-4)
+
+
+@pytest.mark.parametrize("size", [0, 10, 64, 1000, 30_000])
+def test_a_full_batch_is_written_by_the_sender(ground, size):
+    ground.send(5000, size)
+    assert sum(ground.written) + len(ground.pipe) == 5000
+    batches = ground.written[5:]
+    assert batches
+    assert max(batches) * (size + 8) <= 2 * module._BATCH_SIZE
+    assert max(batches) <= 1000
+
+
+def test_a_large_message_is_a_batch_of_its_own(ground):
+    ground.send(20, size=100_000)
+    assert ground.written == [1] * 20
+
+
+def test_a_stream_is_not_put_to_sleep_and_its_end_is_written_within_a_tick(ground):
+    ground.send(3500)
+    assert ground.written[4:]
+    calls = len(ground.calls)
+    writes = len(ground.written)
+    ground.send(10)
+    assert (len(ground.calls), len(ground.written)) == (calls, writes)
+    ground.run()
+    assert sum(ground.written) == 3510
+    while ground.calls:
+        ground.run()
+    assert ground.pipe.asleep
+    assert not ground.unwritten
+    ground.send(1, gap=1)
+    assert ground.written[-1] == 1
+
+
+def test_waiting_writes_the_end_of_a_stream(ground):
+    ground.send(3500)
+    ground.send(7)
+    ground.outflow.write_out()
+    assert sum(ground.written) == 3507
+    ground.send(3)
+    ground.outflow.write_out()
+    assert sum(ground.written) == 3510
+
+
+def test_while_the_kernel_is_full_the_sender_is_left_alone(ground):
+    ground.pipe.set_hwm(0)
+    ground.send(4)
+    ground.kernel_full = True
+    ground.send(1000)
+    mark = ground.outflow.mark
+    assert mark >= len(ground.pipe) + 900
+    ground.kernel_full = False
+    ground.send(mark - len(ground.pipe))
+    assert len(ground.pipe) == 0
+
+
+def test_a_message_past_the_lane_finds_a_stream_s_pipe_awake_and_is_written(ground):
+    ground.send(3500)
+    while ground.pipe.messages:
+        ground.outflow.write_out()
+    ground.pipe.messages.append(b"by core.send: no signal, it looks awake")
+    ground.outflow.flush(b"by core.send: no signal, it looks awake")
+    ground.run()
+    assert not ground.pipe.messages
+
+
+def test_parts_count_together(ground):
+    for _ in range(4):
+        ground.pipe.push([b"x"])
+        ground.outflow.flush([b"x"])
+    ground.pipe.push([bytes(40_000), bytes(40_000)])
+    ground.outflow.flush([bytes(40_000), bytes(40_000)])
+    assert ground.written == [1] * 5
+
+
+def test_an_inproc_reader_never_waits(ground):
+    ground.send(4)
+    ground.readable.append("a note")
+    ground.pipe.push(b"x")
+    ground.outflow.flush(b"x")
+    assert ground.written == [1] * 5
+
+
+def test_on_a_loop_that_is_not_ours_nothing_is_left(monkeypatch):
+    ground = Ground(at_once=True)
+    monkeypatch.setattr(module, "monotonic", lambda: ground.now)
+    ground.send(100)
+    assert ground.written == [1] * 100
