@@ -159,7 +159,8 @@ class Links:
 
     def _handshaken(self, link: Link, event: Handshaken) -> None:
         named = event.properties.get("socket-type", b"").decode("ascii", "backslashreplace")
-        if named and named not in self.pattern.accepts:
+        told = "socket-type" in event.properties  # libzmq takes a peer that does not tell, and no ""
+        if told and named not in self.pattern.accepts:
             link.connection.refuse(f"{self.socket_type.name} does not talk to {named[:64]}")
             self.fail(link, HandshakeError(
                 f"{link.remote or link.endpoint} is a {named[:64]} socket; {self.socket_type.name} "
