@@ -12,7 +12,6 @@ The assignments are written out one by one, because type checkers do not follow 
 import enum as _enum
 import errno as _errno
 import sys as _sys
-from typing import Self as _Self
 
 LIBZMQ_VERSION = "4.3.5"  # the release whose numbers these are, and that we claim to behave as
 
@@ -139,7 +138,8 @@ class SocketOption(_enum.IntEnum):
 
     kind: OptionKind
 
-    def __new__(cls, number: int, kind: OptionKind = OptionKind.INT) -> _Self:
+    # Not Self: typing takes longer to import than this module.
+    def __new__(cls, number: int, kind: OptionKind = OptionKind.INT) -> "SocketOption":  # noqa: PYI034
         """Make the member ``number``, which carries its ``kind``."""
         member = int.__new__(cls, number)
         member._value_ = number

@@ -19,11 +19,16 @@ Whose fault it is stands in the class, what happened in ``errno``. Programs writ
 about it* is a note (:pep:`678`), which tracebacks show below the text: pass ``hint=``.
 """
 
+from __future__ import annotations
+
 import errno as _system
 import os
-from typing import Any, TypeVar
 
 from zerohop.constants import LIBZMQ_VERSION, Errno, Event
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = [
     "Again",
@@ -42,8 +47,6 @@ __all__ = [
     "error_from_errno",
     "strerror",
 ]
-
-_E = TypeVar("_E", bound="ZMQError")
 
 # What libzmq says instead of the system: its own numbers, and one number of everybody's.
 _TEXTS: dict[int, str] = {
@@ -106,7 +109,7 @@ class ZMQError(ZMQBaseError):
         return _restore, (type(self), self.args), self.__dict__
 
 
-def _restore(kind: type[_E], args: tuple[Any, ...]) -> _E:
+def _restore(kind: type[ZMQError], args: tuple[Any, ...]) -> ZMQError:
     """Make an exception without its ``__init__``; the caller fills in its attributes."""
     return kind.__new__(kind, *args)
 

@@ -7,10 +7,15 @@ more than half of ``import zerohop``. What they need of it is little, and stands
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from collections.abc import Callable
+    from typing import Any, ClassVar, NoReturn, dataclass_transform
+else:
+
+    def dataclass_transform(*, frozen_default: bool) -> Callable[[type], type]:
+        return lambda decorated: decorated  # it tells something to type checkers, and does nothing
+
 
 __all__ = ["Value"]
 

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import errno
 import sys
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from zerohop.constants import Errno
 from zerohop.errors import EndpointError, ZMQBindError, ZMQError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Literal
+    from typing import Generic, Literal, Self, TypeVar
 
     from zerohop.core.socket import SocketCore
     from zerohop.io.driver import SocketDriver
 
-__all__ = ["Attachment", "EndpointMethods", "check_address"]
+    S = TypeVar("S", bound="EndpointMethods")
+else:
+    S = None
+    Generic = {S: object}  # to run, Generic[S] is object
 
-S = TypeVar("S", bound="EndpointMethods")
+__all__ = ["Attachment", "EndpointMethods", "check_address"]
 
 _FROM, _TO = 49152, 65536  # the ports that IANA leaves to everybody (RFC 6335)
 

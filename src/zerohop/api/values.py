@@ -10,17 +10,19 @@ them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
-
 from zerohop.api.parts import check_buffer, copy_into
 from zerohop.api.receive import as_frames, as_octets, as_octets_list
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any, Protocol, TypeVar
+
+    _T = TypeVar("_T")
+else:
+    Protocol = object
 
 __all__ = ["ValueMethods", "json_octets", "json_value"]
-
-_T = TypeVar("_T")
 
 _SEND_ARGUMENTS = ("routing_id", "group", "timeout")  # of send(); the rest is for json.dumps
 

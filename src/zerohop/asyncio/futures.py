@@ -16,15 +16,19 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from zerohop.api.receive import as_frame
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
     from contextvars import Context
+    from typing import Any, Protocol, TypeVar
 
-T = TypeVar("T")
+    T = TypeVar("T")
+else:
+    Protocol = object
+
 as_frame_of_more = partial(as_frame, more=True)
 
 

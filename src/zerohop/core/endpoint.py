@@ -14,15 +14,20 @@ what is wrong, except that what it takes for something else (port 99999 for 3446
 5555) is refused.
 """
 
+from __future__ import annotations
+
 import errno
 import os
 import re
 import sys
-from typing import NoReturn, TypeAlias
 
 from zerohop.constants import Errno
 from zerohop.errors import EndpointError
 from zerohop.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn, TypeAlias
 
 __all__ = [
     "IPC_PATH_MAX_LEN",

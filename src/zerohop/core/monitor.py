@@ -22,13 +22,16 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from typing import TYPE_CHECKING, TypedDict
 
 from zerohop.constants import Event
 from zerohop.value import Value
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypedDict
+else:
+    TypedDict = dict
 
 __all__ = ["MonitorLog", "MonitorMessage", "MonitorRecord", "encode", "parse"]
 

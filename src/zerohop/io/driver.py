@@ -10,7 +10,6 @@ import contextlib
 import errno
 import threading
 import time
-from typing import TYPE_CHECKING, Protocol
 
 from zerohop.constants import Errno, Event, PollEvent, SecurityMechanism
 from zerohop.core.endpoint import InprocEndpoint, TcpEndpoint, parse
@@ -21,15 +20,19 @@ from zerohop.io.log import log
 from zerohop.io.signal import Signal
 from zerohop.io.stream import Stream
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
+    from typing import Protocol
 
     from zerohop.core.link import Dialer, Link, Listener
     from zerohop.core.socket import SocketCore
     from zerohop.io.context import ContextIO
     from zerohop.io.loop import Handle, Loop
     from zerohop.patterns.pattern import Peer
+else:
+    Protocol = object
 
 
 class Front(Protocol):

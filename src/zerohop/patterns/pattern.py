@@ -18,14 +18,18 @@ After ``detach`` nothing may be pushed to ``peer.outbound`` any more, but what i
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from zerohop.constants import Errno
 from zerohop.errors import Again, UsageError
 from zerohop.value import Value
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, ClassVar, Final, Protocol
+
     from zerohop.patterns.pipe import Message, Part, Pipe
+else:
+    Protocol = object
 
 CLOSE_REQUESTED: Final = ""
 """The reason in ``Pattern.refused`` when nothing is wrong: the application asked (STREAM)."""

@@ -10,7 +10,12 @@ import os
 import select
 import selectors
 import socket
-from typing import ClassVar, Protocol
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import ClassVar, Protocol
+else:
+    Protocol = object
 
 READ = 1
 WRITE = 4  # EPOLLIN and EPOLLOUT, and selectors' two bits are translated

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections import deque
 from math import inf
-from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from zerohop.constants import Errno
 from zerohop.constants import Event as MonitorEvent
@@ -41,14 +40,16 @@ from zerohop.wire.greeting import GreetingDecoder, encode_greeting
 from zerohop.wire.heartbeat import Heartbeat, HeartbeatOptions
 from zerohop.wire.wrapping import Wrapping
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Literal, TypeAlias
 
     from zerohop.wire.events import Event
     from zerohop.wire.frames import Buffer, Message
     from zerohop.wire.mechanism import Mechanism
 
-Phase: TypeAlias = Literal["greeting", "handshake", "traffic", "closed"]
+    Phase: TypeAlias = Literal["greeting", "handshake", "traffic", "closed"]
 
 HANDSHAKE_SIZE = 65_536
 """Octets in one handshake command: what a stranger can make us hold. libzmq's has some 50."""

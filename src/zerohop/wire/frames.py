@@ -11,10 +11,11 @@ Source: RFC 37, "Framing"; RFC 23 has the same. The way back is in :mod:`zerohop
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias, cast
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import TypeAlias
 
 Buffer: TypeAlias = bytes | memoryview
 """What goes to the network: octets, C-contiguous."""
@@ -57,7 +58,7 @@ def encode(messages: Iterable[Message]) -> list[Buffer]:
     batch = messages if type(messages) is list else list(messages)
     count = len(batch)
     if count >= _BATCH and list(map(type, batch)).count(bytes) == count:
-        joined = _join(cast("list[bytes]", batch))
+        joined = _join(batch)  # type: ignore[arg-type] # every one of them is bytes
         if joined is not None:
             return [joined]
     buffers: list[Buffer] = []
