@@ -9,13 +9,14 @@ ready, and the next turn will find it.
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zerohop.io.log import log
 from zerohop.sync.readiness import READ, WRITE, Doorbell, make_readiness
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 _MANY = 64  # timers; beyond, cancelled ones are weeded out
 
@@ -90,13 +91,18 @@ class Timers:
         self.heap.clear()
 
 
-class _Watched(NamedTuple):
-    """What a descriptor is watched for, and since when."""
+class _Watched:
+    """What a descriptor is watched for, and since when. It does not change."""
 
-    mask: int
-    reader: Handle | None
-    writer: Handle | None
-    serial: int
+    __slots__ = ("mask", "reader", "serial", "writer")
+
+    def __init__(
+        self, mask: int, reader: Handle | None, writer: Handle | None, serial: int
+    ) -> None:
+        self.mask = mask
+        self.reader = reader
+        self.writer = writer
+        self.serial = serial
 
 
 _UNWATCHED = _Watched(0, None, None, 0)
