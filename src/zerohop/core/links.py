@@ -159,7 +159,7 @@ class Links:
 
     def _handshaken(self, link: Link, event: Handshaken) -> None:
         named = event.properties.get("socket-type", b"").decode("ascii", "backslashreplace")
-        told = "socket-type" in event.properties  # libzmq takes a peer that does not tell, and no ""
+        told = "socket-type" in event.properties  # who does not tell is taken, as in libzmq
         if told and named not in self.pattern.accepts:
             link.connection.refuse(f"{self.socket_type.name} does not talk to {named[:64]}")
             self.fail(link, HandshakeError(
