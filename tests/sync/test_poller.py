@@ -10,7 +10,7 @@ import time
 import pytest
 
 import zerohop as zmq
-from zerohop.sync import poller as module
+from zerohop.sync import system_items as module
 
 SOON = 8000  # milliseconds
 

@@ -8,23 +8,23 @@ and :meth:`Front.receive` ask the core, and wait until it does not say Again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
-
 from zerohop.constants import PollEvent, SocketType
 from zerohop.errors import Again
 from zerohop.sync.outflow import Outflow
 from zerohop.sync.waiters import IN, OUT, OVER, Waiters
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections import deque
     from collections.abc import Callable
+    from typing import Any, TypeVar
 
     from zerohop.api.socket import SocketBase
     from zerohop.io.driver import SocketDriver
     from zerohop.patterns.pipe import Message, Part, Pipe
     from zerohop.sync.reactor import Reactor
 
-_T = TypeVar("_T")
+    _T = TypeVar("_T")
 
 _NEVER = 1 << 62  # messages
 

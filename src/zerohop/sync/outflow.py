@@ -17,8 +17,8 @@ alone; it is looked at every ``_TICK`` until it rests.
 from __future__ import annotations
 
 from time import monotonic
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -3,19 +3,18 @@
 Level-triggered, as everything here: what is ready and not used is ready at the next call again.
 
 The sockets of one Context wake the wait under that Context's lock. Sockets of other Contexts send
-word through the first one's reactor, since the call can sleep in one seat only. Descriptors are put
-into an epoll of their own, whose descriptor the reactor watches: another thread, or the reactor
-itself, may watch the same numbers for something else.
+word through the first one's reactor, since the call can sleep in one seat only. Descriptors:
+:mod:`zerohop.sync.system_items`.
 """
 
 from __future__ import annotations
 
-import select as system
 from time import monotonic
 
 from zerohop.constants import PollEvent
 from zerohop.sync.seat import FOREVER, Waiter
 from zerohop.sync.socket import Socket
+from zerohop.sync.system_items import SystemItems
 from zerohop.sync.waiters import POLLER
 
 TYPE_CHECKING = False
@@ -25,9 +24,7 @@ if TYPE_CHECKING:
 
     from zerohop.sync.reactor import Reactor
 
-_IN, _OUT, _ERR, _PRI = map(
-    int, (PollEvent.POLLIN, PollEvent.POLLOUT, PollEvent.POLLERR, PollEvent.POLLPRI)
-)
+_IN, _OUT, _ERR = map(int, (PollEvent.POLLIN, PollEvent.POLLOUT, PollEvent.POLLERR))
 
 
 class Poller:
@@ -132,7 +129,7 @@ def zmq_poll(sockets: Sequence[tuple[Any, int]], timeout: float = -1) -> list[tu
     if not sockets:
         return []
     ours: list[tuple[Socket, int]] = []
-    others = _Descriptors()
+    others = SystemItems()
     for item, flags in sockets:
         if isinstance(item, Socket):
             ours.append((item, flags))
@@ -144,65 +141,10 @@ def zmq_poll(sockets: Sequence[tuple[Any, int]], timeout: float = -1) -> list[tu
     return poll.ready() or poll.wait(timeout)
 
 
-class _Descriptors:
-    """Those of a poll's items that are the system's, not ours."""
-
-    def __init__(self) -> None:
-        self._items: list[tuple[Any, int]] = []
-        self._flags: dict[int, int] = {}
-        self._epoll: Any = None
-
-    def add(self, item: Any, flags: int) -> None:
-        if isinstance(item, int):
-            fd = item
-        elif hasattr(item, "fileno"):
-            fd = int(item.fileno())
-        else:
-            raise TypeError(
-                f"Socket must be a 0MQ socket, an integer fd or have a fileno() method: {item!r}"
-            )
-        self._items.append((item, fd))
-        self._flags[fd] = self._flags.get(fd, 0) | flags
-
-    def wait(self, timeout: float) -> list[tuple[Any, int]]:
-        """What is ready after at most ``timeout`` milliseconds, negative: whenever it is."""
-        if not self._items:
-            return []
-        ready = _system_poll(self._flags, timeout)
-        return [(item, ready[fd]) for item, fd in self._items if fd in ready]
-
-    def watch(self, reactor: Reactor, waiter: Waiter) -> None:
-        """Wake ``waiter`` when any of them is ready. Lock held."""
-        if not self._items:
-            return
-        if hasattr(system, "epoll"):
-            self._epoll = system.epoll()
-            for fd, flags in self._flags.items():
-                self._epoll.register(fd, _system_flags(flags))
-            reactor.add_reader(self._epoll.fileno(), waiter.wake)
-            return
-        for fd, flags in self._flags.items():
-            if flags & ~_OUT:
-                reactor.add_reader(fd, waiter.wake)
-            if flags & _OUT:
-                reactor.add_writer(fd, waiter.wake)
-
-    def unwatch(self, reactor: Reactor) -> None:
-        """Undo :meth:`watch`. Lock held."""
-        if self._epoll is not None:
-            reactor.remove_reader(self._epoll.fileno())
-            self._epoll.close()
-            self._epoll = None
-            return
-        for fd in self._flags:
-            reactor.remove_reader(fd)
-            reactor.remove_writer(fd)
-
-
 class _Poll:
     """One wait for sockets, of one Context or several, and descriptors."""
 
-    def __init__(self, sockets: list[tuple[Socket, int]], descriptors: _Descriptors) -> None:
+    def __init__(self, sockets: list[tuple[Socket, int]], descriptors: SystemItems) -> None:
         self._sockets = sockets
         self._descriptors = descriptors
         self._reactor = sockets[0][0]._reactor
@@ -270,45 +212,3 @@ class _Relay(Waiter):
 
     def wake(self) -> None:
         self._reactor.call_soon_threadsafe(self._target.wake)
-
-
-def _system_flags(flags: int) -> int:
-    return (
-        (system.POLLIN if flags & _IN else 0)
-        | (system.POLLOUT if flags & _OUT else 0)
-        | (system.POLLPRI if flags & _PRI else 0)
-    )
-
-
-def _system_poll(wanted: dict[int, int], timeout: float) -> dict[int, int]:
-    """Wait for descriptors alone; what each of them is ready for, in our flags."""
-    if not hasattr(system, "poll"):  # Windows
-        return _system_select(wanted, timeout)
-    poll = system.poll()
-    for fd, flags in wanted.items():
-        poll.register(fd, _system_flags(flags))
-    ready = {}
-    for fd, events in poll.poll(None if timeout < 0 else timeout):
-        found = (
-            (_IN if events & system.POLLIN else 0)
-            | (_OUT if events & system.POLLOUT else 0)
-            | (_PRI if events & system.POLLPRI else 0)
-        )
-        if events & ~(system.POLLIN | system.POLLOUT | system.POLLPRI):
-            found |= _ERR  # broken, hung up, or closed: as libzmq, whether asked for or not
-        ready[fd] = found
-    return ready
-
-
-def _system_select(wanted: dict[int, int], timeout: float) -> dict[int, int]:
-    readable, writable, failed = system.select(
-        [fd for fd, flags in wanted.items() if flags & _IN],
-        [fd for fd, flags in wanted.items() if flags & _OUT],
-        [fd for fd, flags in wanted.items() if flags & (_ERR | _PRI)],
-        None if timeout < 0 else timeout / 1000,
-    )
-    ready: dict[int, int] = {}
-    for fds, flag in ((readable, _IN), (writable, _OUT), (failed, _ERR)):
-        for fd in fds:
-            ready[fd] = ready.get(fd, 0) | flag
-    return ready

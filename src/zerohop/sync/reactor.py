@@ -29,14 +29,15 @@ import weakref
 from collections import deque
 from threading import get_ident
 from time import monotonic
-from typing import TYPE_CHECKING, Any
 
 from zerohop.sync.callbacks import Descriptors, Handle, Timers
 from zerohop.sync.readiness import READ, WRITE
 from zerohop.sync.seat import FOREVER, LONGEST_NAP, Helper, Waiter, take_back
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from zerohop.io.context import ContextIO
     from zerohop.sync.outflow import Outflow

@@ -10,8 +10,6 @@ same time mix them, as with any stream: use ``send_multipart``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
-
 from zerohop.api.parts import (
     check_buffer,
     check_parts,
@@ -22,29 +20,25 @@ from zerohop.api.parts import (
 )
 from zerohop.api.receive import as_frame, as_frames, as_message, as_octets, as_octets_list
 from zerohop.api.socket import SocketBase
-from zerohop.constants import Errno, Flag, PollEvent, SocketOption
-from zerohop.errors import Again, ZMQError
+from zerohop.constants import Errno, Flag
+from zerohop.errors import ZMQError
 from zerohop.sync.front import Front
 from zerohop.sync.reactor import reactor_of
-from zerohop.sync.waiters import NEWS, OVER, POLLER
+from zerohop.sync.wait_methods import WaitMethods
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
 
     from zerohop.api.tracker import MessageTracker
     from zerohop.patterns.pipe import Message, Part
-    from zerohop.sync.reactor import Reactor
-
-_T = TypeVar("_T")
 
 _SNDMORE = int(Flag.SNDMORE)
 
 
-class Socket(SocketBase):
+class Socket(WaitMethods, SocketBase):
     """A ZeroMQ socket whose calls wait. Safe for several threads."""
-
-    _front: Front
-    _reactor: Reactor
 
     def _start(self) -> None:
         """Called by SocketBase at the end of its constructor, lock held."""
@@ -271,83 +265,3 @@ class Socket(SocketBase):
                     return
                 raise
             yield as_message(message)
-
-    # Waiting
-
-    def get(self, option: int) -> int | bytes:
-        """Return an option's value (``zmq_getsockopt``). EVENTS first does what I/O can be done.
-
-        Raises:
-            ZMQError: EINVAL, no such option, or it can only be set; ENOTSOCK, closed; ETERM.
-            TypeError: ``option`` is no number.
-        """
-        if option == SocketOption.EVENTS and not self.closed:
-            with self._driver.lock:
-                self._reactor.poll()
-        return super().get(option)
-
-    def poll(self, timeout: float | None = None, flags: int = PollEvent.POLLIN) -> int:
-        """Wait until the socket is ready.
-
-        Args:
-            timeout: milliseconds; None or negative: without limit.
-            flags: ``POLLIN``, ``POLLOUT`` or both.
-
-        Returns:
-            Those of ``flags`` that it is ready for; 0 when the time is over.
-
-        Raises:
-            ZMQError: ENOTSUP, the socket is closed; ETERM.
-        """
-        if self.closed:
-            raise ZMQError(Errno.ENOTSUP)
-        wanted = int(flags)
-        seconds = None if timeout is None or timeout < 0 else timeout / 1000
-        return self._wait_until(lambda: self._core.ready() & wanted, wanted | POLLER, seconds)
-
-    def wait_connected(self, timeout: float | None = None) -> None:
-        """Wait until every endpoint that this socket connects to has a peer, handshake done.
-
-        A socket that only binds waits for its first peer.
-
-        Args:
-            timeout: seconds; None: without limit.
-
-        Raises:
-            Again: not in time; a note names the endpoints and their last errors.
-        """
-        if not self._wait_until(self._core.connected, NEWS, timeout):
-            raise Again(hint=self._core.why_not_connected())
-
-    def wait_for_subscribers(
-        self, topic: bytes | str = b"", n: int = 1, timeout: float | None = None
-    ) -> None:
-        """Wait until ``n`` connected peers would get a message that starts with ``topic``.
-
-        For PUB and XPUB: the end of ``sleep(0.1)`` for slow joiners.
-
-        Args:
-            topic: as :meth:`subscribe` takes it at the other end.
-            n: how many peers.
-            timeout: seconds; None: without limit.
-
-        Raises:
-            Again: not in time; a note says how many there are.
-        """
-        prefix = topic.encode() if isinstance(topic, str) else topic
-        pattern = self._core.pattern
-        if not self._wait_until(lambda: pattern.subscribers(prefix) >= n, NEWS, timeout):
-            there = pattern.subscribers(prefix)
-            raise Again(hint=f"{there} of {n} subscribers to {prefix!r}")
-
-    def _wait_until(self, condition: Callable[[], _T], mask: int, seconds: float | None) -> _T:
-        """Wait until a condition of the core is true, or the time is over; return what it gives."""
-        waiters = self._front.waiters
-        with self._driver.lock:
-            deadline = waiters.deadline(0, seconds, None)
-            while True:
-                self._core.check_open()
-                value = condition()
-                if value or deadline == OVER:
-                    return value
-                deadline = waiters.wait(mask, deadline)
