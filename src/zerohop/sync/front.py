@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     _T = TypeVar("_T")
 
 _NEVER = 1 << 62  # messages
+_SHARE = 64  # messages taken from queues before it is seen what else has arrived
 
 
 class Front:
@@ -44,8 +45,8 @@ class Front:
     """
 
     __slots__ = (
-        "_core", "_driver", "_lock", "_outflow", "_pump", "_sound", "receive_lane", "send_lane",
-        "waiters",
+        "_core", "_driver", "_lock", "_outflow", "_pump", "_reactor", "_sound", "_unread",
+        "receive_lane", "send_lane", "waiters",
     )  # fmt: skip
 
     def __init__(self, driver: SocketDriver, reactor: Reactor) -> None:
@@ -55,7 +56,9 @@ class Front:
         self.send_lane: tuple[Pipe, deque[Message], int] | None = None
         self.receive_lane: tuple[Callable[[], Message], Pipe] | None = None
         self.waiters = Waiters(driver.core, reactor)
+        self._reactor = reactor
         self._sound = False
+        self._unread = 0
         # A shadow of an asyncio socket: only the loop's own thread may touch the loop.
         foreign = driver.loop is not None and driver.loop is not reactor
         self._pump = driver.woken if foreign else driver.pump
@@ -196,7 +199,13 @@ class Front:
                     deadline = self.waiters.deadline(flags, timeout, option)
                     self._check(socket, PollEvent.POLLIN)
                 deadline = self.waiters.wait(IN, deadline)
+                self._unread = 0
             else:
+                self._unread += 1
+                if self._unread >= _SHARE:
+                    # A long queue from one peer shall not keep us from reading what others send.
+                    self._unread = 0
+                    self._reactor.poll()
                 self.received()
                 return taken
 
