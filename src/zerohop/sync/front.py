@@ -187,6 +187,10 @@ class Front:
             Again: not in time.
             ZMQError: as ``core.receive``.
         """
+        if self._unread >= _SHARE:
+            # A long queue from one peer shall not keep us from reading what others send.
+            self._unread = 0
+            self._reactor.poll()
         deadline = None
         while True:
             try:
@@ -202,10 +206,6 @@ class Front:
                 self._unread = 0
             else:
                 self._unread += 1
-                if self._unread >= _SHARE:
-                    # A long queue from one peer shall not keep us from reading what others send.
-                    self._unread = 0
-                    self._reactor.poll()
                 self.received()
                 return taken
 
