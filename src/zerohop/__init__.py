@@ -9,21 +9,9 @@ The blocking API, with pyzmq's names. The same sockets on an event loop are in `
     reply = socket.recv()
 """
 
-from typing import TYPE_CHECKING, Any
-
 from zerohop import constants
 from zerohop._version import __version__
-from zerohop.api.about import (
-    has,
-    pyzmq_version,
-    pyzmq_version_info,
-    zmq_version,
-    zmq_version_info,
-)
-from zerohop.api.frame import COPY_THRESHOLD, Frame, Message
-from zerohop.api.tracker import MessageTracker
 from zerohop.constants import *  # noqa: F403 - their __all__ is tested against pyzmq's, name by name
-from zerohop.core.endpoint import IPC_PATH_MAX_LEN
 from zerohop.errors import (
     Again,
     ContextTerminated,
@@ -40,16 +28,46 @@ from zerohop.errors import (
     ZMQVersionError,
     strerror,
 )
-from zerohop.sync.context import Context
-from zerohop.sync.poller import Poller, select, zmq_poll
-from zerohop.sync.socket import Socket
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from zerohop.api.about import (
+        has,
+        pyzmq_version,
+        pyzmq_version_info,
+        zmq_version,
+        zmq_version_info,
+    )
+    from zerohop.api.frame import COPY_THRESHOLD, Frame, Message
+    from zerohop.api.tracker import MessageTracker
+    from zerohop.core.endpoint import IPC_PATH_MAX_LEN
     from zerohop.devices import device, proxy, proxy_steerable
+    from zerohop.sync.context import Context
+    from zerohop.sync.context import Context as SyncContext
+    from zerohop.sync.poller import Poller, select, zmq_poll
+    from zerohop.sync.socket import Socket
+    from zerohop.sync.socket import Socket as SyncSocket
 
 DRAFT_API = False
-SyncContext = Context
-SyncSocket = Socket
+
+# Each of these is imported when it is first asked for. ``zerohop.asyncio`` comes through here too,
+# and needs no blocking socket; and no program needs all of the rest.
+_IMPORTED_LATER = {
+    "zerohop.api.about": (
+        "has",
+        "pyzmq_version",
+        "pyzmq_version_info",
+        "zmq_version",
+        "zmq_version_info",
+    ),
+    "zerohop.api.frame": ("COPY_THRESHOLD", "Frame", "Message"),
+    "zerohop.api.tracker": ("MessageTracker",),
+    "zerohop.core.endpoint": ("IPC_PATH_MAX_LEN",),
+    "zerohop.devices": ("device", "proxy", "proxy_steerable"),
+    "zerohop.sync.context": ("Context", "SyncContext"),
+    "zerohop.sync.poller": ("Poller", "select", "zmq_poll"),
+    "zerohop.sync.socket": ("Socket", "SyncSocket"),
+}
 
 __all__ = [
     *constants.__all__,
@@ -92,14 +110,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import the proxies when one of them is asked for: few programs have any."""
-    if name in {"device", "proxy", "proxy_steerable"}:
-        from zerohop import devices
+if not TYPE_CHECKING:  # or every name would be one, to a type checker
 
-        return getattr(devices, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        for module, names in _IMPORTED_LATER.items():
+            if name in names:
+                place = __import__(module, fromlist=names)
+                found = globals()[name] = getattr(place, name.removeprefix("Sync"))
+                return found
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
