@@ -1,6 +1,7 @@
 """Real libzmq on the other end: a second network, and the record behind docs/interop.md."""
 
 import datetime
+import platform
 import tempfile
 from pathlib import Path
 
@@ -62,6 +63,8 @@ def pytest_sessionfinish(session):
         "zerohop": ours.__version__,
         "pyzmq": zmq.__version__,
         "libzmq": zmq.zmq_version(),
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
     }
     config.cache.set(
         "interop/results",
@@ -69,6 +72,6 @@ def pytest_sessionfinish(session):
             "date": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
             "versions": versions,
             "cells": results,
-            "pairs": sorted({cell.pair for cell in CELLS}),
+            "pairs": list(dict.fromkeys(cell.pair for cell in CELLS)),
         },
     )

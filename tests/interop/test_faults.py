@@ -163,6 +163,32 @@ async def test_a_peer_that_sends_in_small_pieces_is_understood(net, zmq, cut):
         assert await pull.recv_multipart() == [b"two", b"x" * 300]
 
 
+@pytest.mark.zerohop  # libzmq ends the connection: "unexpected command"
+async def test_messages_that_come_together_with_ready_are_taken(net, zmq):
+    pull, endpoint = net.socket(zmq.PULL), net.endpoint()
+    pull.bind(endpoint)
+    with await RawPeer.dial(net, endpoint) as peer:
+        await peer.send(SCRIPT)
+        assert await pull.recv_multipart() == [b"one frame"]
+        assert await pull.recv_multipart() == [b"two", b"x" * 300]
+
+
+async def test_nothing_but_greeting_and_ready_is_sent_before_the_peer_is_ready(net, zmq):
+    push = net.socket(zmq.PUSH)
+    with RawListener(net) as listener:
+        push.connect(listener.endpoint)
+        await push.send(b"patient")
+        with await listener.accept() as peer:
+            await peer.send(greeting())
+            await peer.read(64)
+            flags, body = await peer.read_frame()
+            assert (flags, body[:6]) == (4, b"\x05READY")
+            await net.tick(0.05)
+            assert peer.come() == b""
+            await peer.send(ready(b"PULL"))
+            assert await peer.read_frame() == (0, b"patient")
+
+
 async def test_a_peer_that_is_silent_after_its_handshake_misses_its_heartbeats(net, zmq):
     pull, endpoint = net.socket(zmq.PULL, heartbeat_ivl=20, heartbeat_timeout=60), net.endpoint()
     pull.bind(endpoint)

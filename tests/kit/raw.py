@@ -130,6 +130,11 @@ class RawPeer:
         assert body[:6] == b"\x05READY", body
         return body
 
+    def come(self) -> bytes:
+        """Return what has come so far and was not read."""
+        self._pull()
+        return bytes(self._came)
+
     async def closed(self) -> bytes:
         """Wait until the other end has closed; return what it sent until then."""
         await self._net.eventually(lambda: not self._pull())
