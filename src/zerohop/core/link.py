@@ -5,9 +5,6 @@ from __future__ import annotations
 from zerohop.constants import Errno, SocketType
 from zerohop.core.reconnect import Failure
 from zerohop.errors import HandshakeError
-from zerohop.mechanisms.null import NullMechanism
-from zerohop.wire.connection import Connection
-from zerohop.wire.raw import RawConnection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,9 +14,11 @@ if TYPE_CHECKING:
     from zerohop.core.options import SocketOptions
     from zerohop.errors import ProtocolError
     from zerohop.patterns.pattern import Peer
+    from zerohop.wire.connection import Connection
     from zerohop.wire.frames import Buffer, Message
+    from zerohop.wire.raw import RawConnection
 
-AnyConnection: TypeAlias = Connection | RawConnection
+    AnyConnection: TypeAlias = Connection | RawConnection
 
 _WITH_IDENTITY = frozenset({SocketType.REQ, SocketType.DEALER, SocketType.ROUTER})
 
@@ -177,8 +176,14 @@ class Link:
 
 def open_connection(socket_type: SocketType, options: SocketOptions, now: float) -> AnyConnection:
     """Make the wire side of a new link."""
+    # The wire is imported when there is one: inproc has none, and few programs have a STREAM.
     if socket_type == SocketType.STREAM:
+        from zerohop.wire.raw import RawConnection
+
         return RawConnection()
+    from zerohop.mechanisms.null import NullMechanism
+    from zerohop.wire.connection import Connection
+
     properties = {"Socket-Type": socket_type.name.encode()}
     if socket_type in _WITH_IDENTITY:
         properties["Identity"] = options.routing_id

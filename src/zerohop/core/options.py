@@ -21,12 +21,10 @@ from zerohop.constants import (
     SocketOption,
     SocketType,
 )
-from zerohop.core.option_table import REFUSED, TABLE
 from zerohop.core.reconnect import ReconnectOptions
 from zerohop.errors import UsageError
 from zerohop.patterns.pattern import PatternOptions
 from zerohop.value import Value
-from zerohop.wire.heartbeat import HeartbeatOptions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
 
     from zerohop.core.option_shapes import Network
     from zerohop.core.option_table import Option
+    from zerohop.wire.heartbeat import HeartbeatOptions
 
 __all__ = [
     "ContextOptions",
@@ -295,6 +294,8 @@ class SocketOptions(PatternOptions):
 
     def heartbeat_options(self) -> HeartbeatOptions:
         """What a new connection needs to watch its peer."""
+        from zerohop.wire.heartbeat import HeartbeatOptions  # a program over inproc has none
+
         timeout = self.heartbeat_ivl if self.heartbeat_timeout is None else self.heartbeat_timeout
         return HeartbeatOptions(self.heartbeat_ivl or 0.0, self.heartbeat_ttl_ds, timeout or 0.0)
 
@@ -434,6 +435,8 @@ def _check_number(option: object) -> None:
 
 
 def _row(option: int) -> Option | None:
+    from zerohop.core.option_table import TABLE  # many programs set no option
+
     _check_number(option)
     return TABLE.get(option)
 
@@ -468,6 +471,8 @@ def _name(option: int) -> str:
 
 
 def _why_unknown(option: int) -> str:
+    from zerohop.core.option_table import REFUSED
+
     for reason, numbers in REFUSED.items():
         if option in numbers:
             return f"no type has {_name(option)}: {reason}"

@@ -6,7 +6,6 @@ Every entry, whether the application's call or the loop's callback, ends in
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import threading
 import time
@@ -14,11 +13,7 @@ import time
 from zerohop.constants import Errno, Event, PollEvent, SecurityMechanism
 from zerohop.core.endpoint import InprocEndpoint, TcpEndpoint, parse
 from zerohop.errors import UsageError, ZMQError
-from zerohop.io.dialing import Dialing
-from zerohop.io.listening import Acceptor, open_listener
 from zerohop.io.log import log
-from zerohop.io.signal import Signal
-from zerohop.io.stream import Stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +24,11 @@ if TYPE_CHECKING:
     from zerohop.core.link import Dialer, Link, Listener
     from zerohop.core.socket import SocketCore
     from zerohop.io.context import ContextIO
+    from zerohop.io.dialing import Dialing
+    from zerohop.io.listening import Acceptor
     from zerohop.io.loop import Handle, Loop
+    from zerohop.io.signal import Signal
+    from zerohop.io.stream import Stream
     from zerohop.patterns.pattern import Peer
 else:
     Protocol = object
@@ -155,6 +154,8 @@ class SocketDriver:
         if isinstance(endpoint, InprocEndpoint):
             self.core.inproc.bind(endpoint)
         else:
+            from zerohop.io.listening import Acceptor, open_listener  # a client never listens
+
             links = self.core.links
             try:
                 sock, resolved, path = open_listener(endpoint, self.core.options)
@@ -422,8 +423,10 @@ class SocketDriver:
             self.pump()
             return
         assert self.loop is not None
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits there
+        try:
             self.loop.call_soon_threadsafe(self._on_woken)
+        except RuntimeError:
+            return  # the loop is closed: nobody waits there
 
     def _on_woken(self) -> None:
         with self.lock:
@@ -451,6 +454,8 @@ class SocketDriver:
         if self.core.closed:
             raise ZMQError(Errno.ENOTSOCK)
         if self._signal is None:
+            from zerohop.io.signal import Signal  # few programs ask for a descriptor
+
             self._signal = Signal()
             self.watched = True
             self.pump()
@@ -486,6 +491,8 @@ class SocketDriver:
     # Dialling and accepting
 
     def _dial(self, dialer: Dialer) -> None:
+        from zerohop.io.dialing import Dialing  # a server has none
+
         dialing = Dialing(self, dialer)
         self._dialings[dialer] = dialing
         self.core.links.records.add(Event.CONNECT_DELAYED, Errno.EINPROGRESS, dialer.address)
@@ -515,6 +522,8 @@ class SocketDriver:
         link = self.core.links.open(
             source, self.now(), local=local, remote=remote, fd=sock.fileno()
         )
+        from zerohop.io.stream import Stream  # a program over inproc has none
+
         stream = self._streams[link] = Stream(self, sock, link)
         stream.start()
         stream.write()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import socket
 
 TYPE_CHECKING = False
@@ -40,8 +39,10 @@ def set_tcp_options(sock: socket.socket, options: TcpOptions) -> None:
 
 def _set_tcp_common(sock: socket.socket, options: TcpOptions) -> None:
     if options.tos:
-        with contextlib.suppress(OSError):  # an IPv6 socket refuses the IPv4 option
+        try:  # noqa: SIM105 - nothing else on the way of an import needs contextlib
             sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, options.tos)
+        except OSError:  # an IPv6 socket refuses the IPv4 option
+            pass
         if sock.family == socket.AF_INET6 and hasattr(socket, "IPV6_TCLASS"):
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, options.tos)
     if options.bindtodevice and hasattr(socket, "SO_BINDTODEVICE"):

@@ -17,36 +17,27 @@ from __future__ import annotations
 
 from zerohop.constants import Errno, SocketType
 from zerohop.errors import UsageError
-from zerohop.patterns.dealer import Dealer
-from zerohop.patterns.pair import Pair
-from zerohop.patterns.pipeline import Pull, Push
-from zerohop.patterns.publish import Pub, XPub
-from zerohop.patterns.reqrep import Rep, Req
-from zerohop.patterns.router import Router
-from zerohop.patterns.stream import Stream
-from zerohop.patterns.subscribe import Sub, XSub
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from zerohop.patterns.pattern import Pattern, PatternOptions
 
 __all__ = ["make_pattern"]
 
-_PATTERNS: dict[int, Callable[[PatternOptions, int], Pattern]] = {
-    SocketType.PAIR: Pair,
-    SocketType.PUB: Pub,
-    SocketType.SUB: Sub,
-    SocketType.REQ: Req,
-    SocketType.REP: Rep,
-    SocketType.DEALER: Dealer,
-    SocketType.ROUTER: Router,
-    SocketType.PULL: Pull,
-    SocketType.PUSH: Push,
-    SocketType.XPUB: XPub,
-    SocketType.XSUB: XSub,
-    SocketType.STREAM: Stream,
+# The module and the class; the module is imported for the first socket of the type.
+_PATTERNS: dict[int, tuple[str, str]] = {
+    SocketType.PAIR: ("pair", "Pair"),
+    SocketType.PUB: ("publish", "Pub"),
+    SocketType.SUB: ("subscribe", "Sub"),
+    SocketType.REQ: ("reqrep", "Req"),
+    SocketType.REP: ("reqrep", "Rep"),
+    SocketType.DEALER: ("dealer", "Dealer"),
+    SocketType.ROUTER: ("router", "Router"),
+    SocketType.PULL: ("pipeline", "Pull"),
+    SocketType.PUSH: ("pipeline", "Push"),
+    SocketType.XPUB: ("publish", "XPub"),
+    SocketType.XSUB: ("subscribe", "XSub"),
+    SocketType.STREAM: ("stream", "Stream"),
 }
 
 
@@ -62,11 +53,13 @@ def make_pattern(socket_type: int, options: PatternOptions, *, seed: int) -> Pat
         UsageError: EINVAL: no such type, or one of libzmq's drafts.
     """
     try:
-        pattern = _PATTERNS[socket_type]
+        module, name = _PATTERNS[socket_type]
     except KeyError:
         raise UsageError(
             Errno.EINVAL,
             hint=f"socket type {socket_type!r} is none of "
             + ", ".join(SocketType(known).name for known in _PATTERNS),
         ) from None
-    return pattern(options, seed)
+    place = __import__(f"zerohop.patterns.{module}", fromlist=[name])
+    pattern: Pattern = getattr(place, name)(options, seed)
+    return pattern
