@@ -73,13 +73,6 @@ class Timers:
         heappush(heap, handle)
         return heap[0] is handle
 
-    def next(self) -> float:
-        """When the first is due; infinity: never."""
-        heap = self.heap
-        while heap and heap[0].cancelled:
-            heappop(heap)
-        return heap[0].when if heap else float("inf")
-
     def run(self, now: float) -> None:
         """Call all that are due."""
         heap = self.heap

@@ -112,7 +112,7 @@ class Front:
         """A message was taken past the lane: tell whoever was stopped by it. Lock held."""
         core = self._core
         context = core.context
-        lane = self.receive_lane
+        pipe = None if self.receive_lane is None else self.receive_lane[1]
         if (
             core.links.to_resume
             or context.writable
@@ -120,8 +120,10 @@ class Front:
             or context.changed
             or self.waiters.waiting
             or self._driver.watched
-            # It opens again after the last part of a message, or when a second peer has left.
-            or core.pattern.receive_lane is not (None if lane is None else lane[1])
+            # The lane closes while a message is received part by part ...
+            or core.receive_lane is not pipe
+            # ... and opens again after its last part, or when a second peer has left.
+            or (pipe is None and core.pattern.receive_lane is not None)
         ):
             self._pump()
 
@@ -166,7 +168,8 @@ class Front:
                     if deadline is None:
                         option = self._core.options.sndtimeo
                         deadline = self.waiters.deadline(flags, timeout, option)
-                        self._check(socket, PollEvent.POLLOUT)
+                        if not self._sound:
+                            self._check(socket, PollEvent.POLLOUT)
                     deadline = self.waiters.wait(OUT, deadline)
                 else:
                     self._outflow.flush(message)
@@ -201,7 +204,8 @@ class Front:
                 if deadline is None:
                     option = self._core.options.rcvtimeo
                     deadline = self.waiters.deadline(flags, timeout, option)
-                    self._check(socket, PollEvent.POLLIN)
+                    if not self._sound:
+                        self._check(socket, PollEvent.POLLIN)
                 deadline = self.waiters.wait(IN, deadline)
                 self._unread = 0
             else:
@@ -210,13 +214,12 @@ class Front:
                 return taken
 
     def _check(self, socket: SocketBase, event: PollEvent) -> None:
-        """Warn of a wait that cannot end; costs nothing once the socket was seen to be sound."""
-        if not self._sound:
-            socket._warn_before_waiting(event)
-            core = self._core
-            self._sound = bool(core.links.peers) and (
-                core.type != SocketType.SUB or core.pattern.topics_count() > 0
-            )
+        """Warn of a wait that cannot end, until the socket was once seen to be sound."""
+        socket._warn_before_waiting(event)
+        core = self._core
+        self._sound = bool(core.links.peers) and (
+            core.type != SocketType.SUB or core.pattern.topics_count() > 0
+        )
 
     def end(self) -> None:
         """The socket has been closed: no lane, and nothing to wait for. Lock held."""

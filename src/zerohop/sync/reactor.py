@@ -202,7 +202,7 @@ class Reactor:
                 return
         if self._ready:
             self._helper.call()
-        elif not self._inside:
+        elif not self._inside and not self._helper.awake:
             self._helper.stir()
 
     def _rouse(self) -> None:
@@ -222,9 +222,11 @@ class Reactor:
         """Wait for descriptors in the seat, at most ``seconds``; run what is due for ``waiter``."""
         if self.closed:
             return
-        timers, ready = self._timers, self._ready
-        if timers.heap:
-            seconds = max(0.0, min(seconds, timers.next() - monotonic()))
+        timers, ready = self._timers.heap, self._ready
+        if timers:  # a cancelled one wakes us for nothing, once
+            left = timers[0].when - monotonic()
+            if left < seconds:
+                seconds = max(left, 0.0)
         serial = self._descriptors.serial
         interrupted = self._driver  # our own sleep, by a signal handler that waits, too
         self._driver = get_ident()
@@ -235,26 +237,37 @@ class Reactor:
             self.lock.release()
             events = self._descriptors.wait(-1 if seconds == FOREVER else seconds)
         finally:
-            take_back(self.lock)
-            self._asleep = False
-            self._driver = 0
+            try:
+                self.lock.acquire()
+            except BaseException:
+                take_back(self.lock)
+                raise
+            self._asleep, self._driver = False, 0
         if self._stopping:
             self._close()
             return
         self.running = waiter
         if events:
             self._descriptors.dispatch(events, serial)
-        if timers.heap:
-            timers.run(monotonic())
-        for _ in range(len(ready)):
-            if ready:  # a callback may have stopped us
-                ready.popleft().run()
+        if timers:
+            now = monotonic()
+            if timers[0].when <= now:
+                self._timers.run(now)
+        if ready:
+            self._run_ready()
         self.running = None
         if interrupted:
             # It sleeps on when the handler returns, for things that may have come already.
             self._driver = interrupted
             self._asleep = True
             self.ring()
+
+    def _run_ready(self) -> None:
+        """Call what is due now; what these calls ask for is due in the next turn."""
+        ready = self._ready
+        for _ in range(len(ready)):
+            if ready:  # a callback may have stopped us
+                ready.popleft().run()
 
     @property
     def occupied(self) -> bool:

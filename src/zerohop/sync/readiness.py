@@ -10,6 +10,7 @@ import os
 import select
 import selectors
 import socket
+from functools import partial
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,6 +49,9 @@ class EpollReadiness:
 
     def __init__(self) -> None:
         self._epoll = select.epoll()
+        # As in the protocol. Errors and hang-ups come as bits beyond the two. No method of ours:
+        # this is called for every message that is waited for.
+        self.wait = partial(self._epoll.poll, maxevents=_MOST_EVENTS)
 
     def watch(self, fd: int, mask: int, before: int) -> None:
         """As in the protocol; the events of epoll have our numbers."""
@@ -60,10 +64,6 @@ class EpollReadiness:
                 self._epoll.unregister(fd)
             except OSError:  # closed before it was removed: the kernel has forgotten it already
                 return
-
-    def wait(self, seconds: float) -> list[tuple[int, int]]:
-        """As in the protocol. Errors and hang-ups come as bits beyond the two."""
-        return self._epoll.poll(seconds, _MOST_EVENTS)
 
     def close(self) -> None:
         """Close epoll's own descriptor."""

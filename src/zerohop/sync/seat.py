@@ -21,18 +21,16 @@ LONGEST_NAP = 0.05 if sys.platform == "win32" else FOREVER
 
 
 def take_back(lock: Any) -> None:
-    """Acquire a lock that was released for a sleep, whatever a signal handler raises meanwhile."""
-    try:
-        lock.acquire()
-    except BaseException:
-        # Raised inside acquire() or right after it: only the lock itself knows which. The
-        # caller's ``with`` will release it, so it must be ours before the exception goes on.
-        while not lock._is_owned():
-            try:
-                lock.acquire()
-            except BaseException:  # noqa: BLE001, S112 - the first one is on its way
-                continue
-        raise
+    """Acquire a lock that was released for a sleep, when ``lock.acquire()`` has raised.
+
+    A signal handler raises inside ``acquire`` or right after it: only the lock itself knows which.
+    It must be ours before the exception goes on, because a ``with`` up there will release it.
+    """
+    while not lock._is_owned():
+        try:
+            lock.acquire()
+        except BaseException:  # noqa: BLE001, S112 - the first one is on its way
+            continue
 
 
 class Waiter:
@@ -72,8 +70,13 @@ class Waiter:
             lock.release()
             gate.acquire(timeout=-1 if seconds == FOREVER else seconds)
         finally:
-            take_back(lock)
-            self._gate = None
+            try:
+                lock.acquire()
+            except BaseException:
+                take_back(lock)
+                raise
+            finally:
+                self._gate = None
 
 
 class Helper:
@@ -103,6 +106,11 @@ class Helper:
     def started(self) -> bool:
         """Whether the thread exists."""
         return self._thread is not None
+
+    @property
+    def awake(self) -> bool:
+        """It sees by itself when the last caller has left."""
+        return self._thread is not None and not self._for_good
 
     def call(self) -> None:
         """There is work and nobody in the seat: come at once. Any thread, with or without lock."""

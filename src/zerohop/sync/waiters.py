@@ -71,11 +71,14 @@ class Waiters:
             self._reactor.poll()
             return OVER
         waiter = Waiter(self._reactor)
-        self.add(waiter, mask)
+        waiting = self.waiting
+        waiting[waiter] = mask
         try:
             return deadline if self._reactor.wait(waiter, deadline) else OVER
         finally:
-            self.remove(waiter)
+            del waiting[waiter]
+            if waiting:
+                self.wake()
 
     def add(self, waiter: Waiter, mask: int) -> None:
         """Wake ``waiter`` when the socket is ready for ``mask``, or has come to its end."""
