@@ -5,7 +5,6 @@ from __future__ import annotations
 from zerohop.api.options import SocketOptionAccess
 from zerohop.constants import Errno, Event, PollEvent, SocketOption
 from zerohop.errors import Again, ZMQError
-from zerohop.sync.records import Records
 from zerohop.sync.waiters import NEWS, OVER, POLLER
 
 TYPE_CHECKING = False
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from zerohop.io.driver import SocketDriver
     from zerohop.sync.front import Front
     from zerohop.sync.reactor import Reactor
+    from zerohop.sync.records import Records
 
     _T = TypeVar("_T")
 
@@ -109,6 +109,8 @@ class WaitMethods(SocketOptionAccess):
         Raises:
             ZMQError: ENOTSOCK, closed; ETERM.
         """
+        from zerohop.sync.records import Records  # few programs watch their connections
+
         return Records(self, events)
 
     def _wait_until(self, condition: Callable[[], _T], mask: int, seconds: float | None) -> _T:
