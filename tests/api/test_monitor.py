@@ -1,7 +1,7 @@
 import pytest
 
 from zerohop import constants as zmq
-from zerohop.api.monitor import _LIMIT
+from zerohop.api.feed import _LIMIT
 from zerohop.constants import Event
 from zerohop.core.monitor import parse
 from zerohop.errors import Again, ZMQError

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import sys
 
 from zerohop.constants import Errno
@@ -120,8 +119,9 @@ _ELSEWHERE = {  # schemes that libzmq knows: its number for these socket types, 
     "epgm": (Errno.EPROTONOSUPPORT, "multicast is not supported; PUB and SUB work over tcp"),
     "norm": (Errno.EPROTONOSUPPORT, "multicast is not supported; PUB and SUB work over tcp"),
 }
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?")  # longer is no DNS name
-_IPV6 = re.compile(r"[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(%[A-Za-z0-9_.-]+)?")
+_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
+_LONGEST_LABEL = 63  # a longer one is in no DNS name
+_IPV6_LETTERS = frozenset("0123456789ABCDEFabcdef:.")
 
 
 class _Fault(Exception):
@@ -185,7 +185,7 @@ def _parse_tcp(text: str, rest: str, *, for_bind: bool) -> TcpEndpoint:
             _refuse("a source address (before ;) is for connect alone")
         number = 0 if port == "*" else _port(port)
         host = _unbracketed(host)
-        if host != "*" and not _NAME.fullmatch(host) and not _IPV6.fullmatch(host):
+        if host != "*" and not _is_host(host):
             _refuse("bind to *, an address, or the name of an interface", errno.ENODEV)
         return TcpEndpoint(host, number, text=text)
     source, separator, target = rest.rpartition(";")
@@ -222,12 +222,24 @@ def _port(text: str) -> int:
 
 def _connectable(host: str) -> str:
     bare = _unbracketed(host)
-    if not _NAME.fullmatch(bare) and not _IPV6.fullmatch(bare):
+    if not _is_host(bare):
         _refuse(
             f"{host[:64]!r} is no name and no address of a host; of a name with other letters "
             "than ASCII's write the ASCII form (xn--...)"
         )
     return bare
+
+
+def _is_host(text: str) -> bool:
+    """Whether it looks like a name, an IPv4 address, or an IPv6 address and perhaps its zone.
+
+    Not by a regular expression: for these, most programs would import ``re``.
+    """
+    address, percent, zone = text.partition("%")
+    if ":" in address and _IPV6_LETTERS.issuperset(address):
+        return not percent or (zone != "" and _LETTERS.issuperset(zone.replace(".", "")))
+    labels = text.removesuffix(".").split(".")
+    return all(0 < len(label) <= _LONGEST_LABEL and _LETTERS.issuperset(label) for label in labels)
 
 
 def _unbracketed(host: str) -> str:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import errno
 
 from zerohop.constants import Event
-from zerohop.core.monitor import MonitorRecord
 from zerohop.errors import ProtocolError, ZMQError
 
 TYPE_CHECKING = False
@@ -56,6 +55,8 @@ class Records:
         """Put a record into every monitor; costs nothing when there is none."""
         if not self.monitors:
             return
+        from zerohop.core.monitor import MonitorRecord
+
         record = MonitorRecord(
             event, value, endpoint, remote=remote, routing_id=routing_id, reason=reason
         )
