@@ -15,8 +15,6 @@ from zerohop.api.context import ContextBase
 from zerohop.asyncio.front import released
 from zerohop.asyncio.socket import Socket
 from zerohop.errors import Again, ZMQError
-from zerohop.sync.reactor import reactor_of
-from zerohop.sync.seat import FOREVER, Waiter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,6 +49,9 @@ class Context(ContextBase):
 
     def _wait_released(self, seconds: float | None) -> bool:
         """Wait until no driver is left; return whether none is. Lock not held."""
+        from zerohop.sync.reactor import reactor_of  # only here is anything blocked
+        from zerohop.sync.seat import FOREVER, Waiter
+
         deadline = FOREVER if seconds is None else monotonic() + seconds
         io = self._io
         with io.lock:
@@ -69,6 +70,8 @@ class Context(ContextBase):
 
     def _stop(self) -> None:
         """Give back what ``_wait_released`` may have begun."""
+        from zerohop.sync.reactor import reactor_of
+
         with self._io.lock:
             reactor = reactor_of(self._io)
         reactor.stop()

@@ -15,8 +15,6 @@ listens; with IMMEDIATE only while it is connected.
 
 from __future__ import annotations
 
-from copy import copy
-
 from zerohop.constants import Event
 from zerohop.core.link import Dialer
 from zerohop.core.reconnect import Failure, next_delay
@@ -73,7 +71,7 @@ class Dialers:
 
     def add(self, endpoint: Endpoint, address: str) -> Dialer:
         """Begin to connect; the pattern has the peer from now on, unless IMMEDIATE is set."""
-        dialer = Dialer(endpoint, address, copy(self._options))
+        dialer = Dialer(endpoint, address, self._options.copy())
         self._options.connect_routing_id = b""  # libzmq: for the next connect only
         self._dialers[dialer] = None
         if not dialer.options.immediate:

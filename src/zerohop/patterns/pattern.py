@@ -25,7 +25,7 @@ from zerohop.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, ClassVar, Final, Protocol
+    from typing import Any, ClassVar, Final, Protocol, Self
 
     from zerohop.patterns.pipe import Message, Part, Pipe
 else:
@@ -120,6 +120,10 @@ class PatternOptions:
             if not hasattr(type(self), name):
                 raise TypeError(f"{type(self).__name__} has no {name!r}")
             setattr(self, name, value)
+
+    def copy(self) -> Self:
+        """Return the same options, which from now on change on their own."""
+        return type(self)(**vars(self))
 
 
 class Announcement(Value):
