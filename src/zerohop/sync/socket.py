@@ -18,7 +18,7 @@ from zerohop.api.parts import (
     make_part,
     refuse_draft_arguments,
 )
-from zerohop.api.receive import as_frame, as_frames, as_message, as_octets_list
+from zerohop.api.receive import as_frame, as_frames, as_message, as_octets, as_octets_list
 from zerohop.api.socket import SocketBase
 from zerohop.constants import Errno, Flag
 from zerohop.errors import ZMQError
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from zerohop.api.tracker import MessageTracker
-    from zerohop.patterns.pipe import Message
+    from zerohop.patterns.pipe import Message, Part
 
 _SNDMORE = int(Flag.SNDMORE)
 
@@ -169,9 +169,7 @@ class Socket(WaitMethods, SocketBase):
                 self._give_back(message)
         with self._driver.lock:
             part = self._front.receive(self._core.receive_part, flags, timeout, self)
-            if copy:
-                return part if type(part) is bytes else bytes(part)
-            return as_frame(part, more=self._core.receiving_more)
+            return as_octets(part) if copy else as_frame(part, more=self._core.receiving_more)
 
     def recv_multipart(
         self,
@@ -194,7 +192,7 @@ class Socket(WaitMethods, SocketBase):
         part: bool,
     ) -> Any:
         """Receive a part or a whole message; return what ``convert`` makes of it."""
-        taken: Any = self.recv(flags, timeout=timeout) if part else self._take(flags, timeout)
+        taken: Any = self._take_part(flags, timeout) if part else self._take(flags, timeout)
         return taken if convert is None else convert(taken)
 
     def _take(self, flags: int = 0, timeout: float | None = None) -> Message:
@@ -212,6 +210,17 @@ class Socket(WaitMethods, SocketBase):
                 return message
         with self._driver.lock:
             return self._front.receive(self._core.receive, flags, timeout, self)
+
+    def _take_part(self, flags: int, timeout: float | None) -> Part:
+        """The next part."""
+        lane = self._front.receive_lane
+        if lane is not None:
+            message = self._take(flags, timeout)
+            if not isinstance(message, list):
+                return message
+            self._give_back(message)
+        with self._driver.lock:
+            return self._front.receive(self._core.receive_part, flags, timeout, self)
 
     def _give_back(self, message: Message) -> None:
         """What came off the lane has several parts, of which the caller wants one."""

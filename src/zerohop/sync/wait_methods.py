@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from zerohop.api.options import SocketOptionAccess
-from zerohop.constants import Errno, Event, PollEvent, SocketOption
+from zerohop.constants import Errno, PollEvent, SocketOption
 from zerohop.errors import Again, ZMQError
 from zerohop.sync.waiters import NEWS, OVER, POLLER
 
@@ -16,13 +16,12 @@ if TYPE_CHECKING:
     from zerohop.io.driver import SocketDriver
     from zerohop.sync.front import Front
     from zerohop.sync.reactor import Reactor
-    from zerohop.sync.records import Records
 
     _T = TypeVar("_T")
 
 
 class WaitMethods(SocketOptionAccess):
-    """For peers, for subscribers, for readiness, for news of connections."""
+    """For peers, for subscribers, for readiness."""
 
     __slots__ = ()
 
@@ -96,22 +95,6 @@ class WaitMethods(SocketOptionAccess):
         if not self._wait_until(lambda: pattern.subscribers(prefix) >= n, NEWS, timeout):
             there = pattern.subscribers(prefix)
             raise Again(hint=f"{there} of {n} subscribers to {prefix!r}")
-
-    def records(self, events: int = Event.ALL) -> Records:
-        """Return an iterator of what happens to this socket's connections from now on.
-
-        A :class:`~zerohop.core.monitor.MonitorRecord` says what, where, who and why; pyzmq's
-        ``get_monitor_socket`` says less, in two frames.
-
-        Args:
-            events: bits of :class:`~zerohop.constants.Event` that are wanted.
-
-        Raises:
-            ZMQError: ENOTSOCK, closed; ETERM.
-        """
-        from zerohop.sync.records import Records  # few programs watch their connections
-
-        return Records(self, events)
 
     def _wait_until(self, condition: Callable[[], _T], mask: int, seconds: float | None) -> _T:
         """Wait until a condition of the core is true, or the time is over; return what it gives."""
