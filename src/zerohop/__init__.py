@@ -10,7 +10,6 @@ The blocking API, with pyzmq's names. The same sockets on an event loop are in `
 """
 
 from zerohop import constants
-from zerohop._version import __version__
 from zerohop.constants import *  # noqa: F403 - their __all__ is tested against pyzmq's, name by name
 from zerohop.errors import (
     Again,
@@ -31,6 +30,7 @@ from zerohop.errors import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from zerohop._version import __version__
     from zerohop.api.about import (
         has,
         pyzmq_version,
@@ -53,6 +53,7 @@ DRAFT_API = False
 # Each of these is imported when it is first asked for. ``zerohop.asyncio`` comes through here too,
 # and needs no blocking socket; and no program needs all of the rest.
 _IMPORTED_LATER = {
+    "zerohop._version": ("__version__",),
     "zerohop.api.about": (
         "has",
         "pyzmq_version",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from zerohop.constants import PollEvent, SocketType
-from zerohop.io.log import log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,4 +71,6 @@ class InsightMethods:
     def _warn(self, mistake: str) -> None:
         if mistake not in self._mistakes:
             self._mistakes.add(mistake)
-            log().warning("%s socket %s", self._core.type_name, mistake)
+            from zerohop.io.log import log
+
+            log.warning("%s socket %s", self._core.type_name, mistake)

@@ -34,7 +34,6 @@ import weakref
 
 from zerohop.api.endpoints import EndpointMethods
 from zerohop.api.frame import COPY_THRESHOLD
-from zerohop.api.fronts import Fronts
 from zerohop.api.insight import InsightMethods
 from zerohop.api.monitor import MonitorMethods
 from zerohop.api.options import SocketOptionAccess
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar, Self
 
     from zerohop.api.context import ContextBase
+    from zerohop.api.fronts import Fronts
     from zerohop.io.context import ContextIO
     from zerohop.io.driver import Front
 
@@ -132,6 +132,8 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
         context._add_socket(self)
 
     def _become_shadow(self, other: SocketBase) -> None:
+        from zerohop.api.fronts import Fronts  # few sockets have shadows
+
         self._shadowed = other
         self.context = other.context
         self._context_io = other._context_io

@@ -13,7 +13,6 @@ import time
 from zerohop.constants import Errno, Event, PollEvent, SecurityMechanism
 from zerohop.core.endpoint import InprocEndpoint, TcpEndpoint, parse
 from zerohop.errors import UsageError, ZMQError
-from zerohop.io.log import log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -412,9 +411,11 @@ class SocketDriver:
         self._streams.pop(link, None)
 
     def _report(self) -> None:
+        from zerohop.io.log import log
+
         reports = self.core.links.reports
         for report in reports:
-            log().warning("%s", report)
+            log.warning("%s", report)
         reports.clear()
 
     def woken(self) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
 
-from zerohop.io.log import log
 from zerohop.sync.readiness import READ, WRITE, Doorbell, make_readiness
 
 TYPE_CHECKING = False
@@ -43,7 +42,9 @@ class Handle:
         try:
             self.callback(*self.args)
         except Exception:  # noqa: BLE001 - the others shall run
-            log().exception("a callback of the I/O loop failed: %r", self.callback)
+            from zerohop.io.log import log
+
+            log.exception("a callback of the I/O loop failed: %r", self.callback)
 
     def __lt__(self, other: Handle) -> bool:
         return self.when < other.when
