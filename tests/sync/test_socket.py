@@ -456,3 +456,93 @@ def test_a_context_that_is_dropped_leaves_nothing_behind():
         del push, own
         gc.collect()
         until(lambda: not [t for t in threading.enumerate() if t.name == "zerohop"])
+
+
+# -- everything else that pyzmq's calls take and give
+
+
+def test_texts_and_values_part_by_part_and_whole(context):
+    push, pull = pair_of(context, zmq.PUSH, zmq.PULL)
+    push.send_string("a", zmq.SNDMORE)
+    push.send_json({"b": [1, None]}, zmq.SNDMORE)
+    push.send_pyobj(("c", 2.5))
+    assert pull.recv_string() == "a"
+    assert pull.recv_json() == {"b": [1, None]}
+    assert pull.recv_pyobj() == ("c", 2.5)
+    push.send_serialized(["x", "y"], lambda parts: [part.encode() for part in parts])
+    assert pull.recv_serialized(lambda parts: b"-".join(parts)) == b"x-y"
+
+
+def test_a_text_may_come_by_the_lane_or_be_waited_for(context):
+    push, pull = pair_of(context, zmq.PUSH, zmq.PULL)
+    for _ in range(2):
+        sending = in_thread(lambda: push.send_string("text"))
+        assert pull.recv_string() == "text"
+        sending()
+    push.send_multipart([b"one", b"two"])
+    until(lambda: pull.stats().incoming.messages)
+    assert [pull.recv_string(), pull.recv_string()] == ["one", "two"]
+
+
+@pytest.mark.parametrize("argument", [{"routing_id": 1}, {"group": "g"}])
+def test_what_only_draft_types_take_is_refused_and_nothing_is_sent(context, argument):
+    push, pull = pair_of(context, zmq.PUSH, zmq.PULL)
+    with pytest.raises(RuntimeError, match="draft"):
+        push.send(b"x", **argument)
+    with pytest.raises(RuntimeError, match="draft"):
+        push.send_multipart([b"x"], **argument)
+    assert pull.poll(10) == 0
+
+
+def test_frames_of_a_whole_message(context):
+    push, pull = pair_of(context, zmq.PUSH, zmq.PULL)
+    push.send_multipart([b"a", zmq.Frame(b"b")])
+    frames = pull.recv_multipart(copy=False)
+    assert [(frame.bytes, frame.more) for frame in frames] == [(b"a", True), (b"b", False)]
+
+
+def test_over_inproc_a_lent_buffer_arrives_as_octets(context):
+    push, pull = pair_of(context, zmq.PUSH, zmq.PULL, "inproc")
+    buffer = bytearray(b"z" * 70_000)
+    tracker = push.send(buffer, copy=False, track=True)
+    assert not tracker.done
+    assert pull.recv() == bytes(buffer)
+    tracker.wait(SOON)
+
+
+def test_a_shadow_is_the_same_socket(context):
+    push, pull = pair_of(context, zmq.PUSH, zmq.PULL)
+    shadow = zmq.Socket.shadow(pull.underlying)
+    push.send(b"a")
+    push.send(b"b")
+    assert {shadow.recv(), pull.recv()} == {b"a", b"b"}
+    waiting = in_thread(shadow.recv)
+    until(lambda: shadow._front.waiters.waiting)
+    pull.close()
+    assert shadow.closed
+    with pytest.raises(zmq.ZMQError):
+        waiting()
+
+
+def test_a_blocking_shadow_of_an_asyncio_socket(context):
+    """Jupyter sends so: from the loop's thread, through a shadow, without waiting."""
+    import asyncio
+
+    import zerohop.asyncio
+
+    async def body():
+        own = zerohop.asyncio.Context()
+        a, b = own.socket(zmq.PAIR), own.socket(zmq.PAIR)
+        b.bind("tcp://127.0.0.1:*")
+        a.connect(b.last_endpoint.decode())
+        await a.wait_connected(SOON)
+        shadow = zmq.Socket.shadow(a.underlying)
+        for n in range(100):
+            shadow.send(b"%d" % n)
+        assert [await b.recv() for _ in range(100)] == [b"%d" % n for n in range(100)]
+        receiving = asyncio.get_running_loop().run_in_executor(None, shadow.recv)
+        await b.send(b"back")
+        assert await receiving == b"back"
+        own.destroy(linger=0)
+
+    asyncio.run(body())

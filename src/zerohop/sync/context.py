@@ -78,8 +78,10 @@ class Context(ContextBase):
             started = monotonic()
             while not reactor.closed:
                 now = monotonic()
-                waits = [_may_wait(driver, now - started) for driver in self._io.drivers]
-                if now >= deadline or not any(waits):
+                if now >= deadline or not any(
+                    driver.loop is reactor and _may_wait(driver, now - started)
+                    for driver in self._io.drivers
+                ):
                     return
                 reactor.wait(Waiter(reactor), min(deadline, now + _LOOK))
 

@@ -218,7 +218,7 @@ class Reactor:
             self._asleep = False  # rung once a sleep
             self._descriptors.ring()
 
-    def turn(self, seconds: float, waiter: Waiter | None = None) -> None:
+    def turn(self, seconds: float, waiter: Waiter | None = None) -> None:  # noqa: PLR0915 - hot path
         """Wait for descriptors in the seat, at most ``seconds``; run what is due for ``waiter``."""
         if self.closed:
             return
@@ -242,7 +242,8 @@ class Reactor:
             except BaseException:
                 take_back(self.lock)
                 raise
-            self._asleep, self._driver = False, 0
+            finally:
+                self._asleep, self._driver = False, 0
         if self._stopping:
             self._close()
             return

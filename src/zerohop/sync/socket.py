@@ -121,7 +121,7 @@ class Socket(WaitMethods, SocketBase):
         """
         parts = check_parts(msg_parts)
         if kwargs:
-            refuse_draft_arguments(**kwargs)
+            refuse_draft_arguments(kwargs.get("routing_id"), kwargs.get("group"))
         message, tracker = make_message(
             parts, copy=copy, track=track, copy_threshold=self.copy_threshold
         )

@@ -1,0 +1,131 @@
+"""How callers and the helper thread sleep; an exception in between leaves no lock askew."""
+
+import threading
+import time
+
+import pytest
+
+from zerohop.sync.reactor import Reactor
+from zerohop.sync.seat import REST, Waiter, take_back
+
+SOON = 8.0
+
+
+class Interrupted(Exception):
+    """What a signal handler raises."""
+
+
+class Lock:
+    """An RLock whose acquire raises, before or after it has done its work, as a signal would."""
+
+    def __init__(self, *raises):
+        self._lock = threading.RLock()
+        self._raises = list(raises)
+
+    def acquire(self):
+        when = self._raises.pop(0) if self._raises else None
+        if when == "before":
+            raise Interrupted
+        self._lock.acquire()
+        if when == "after":
+            raise Interrupted
+
+    def release(self):
+        self._lock.release()
+
+    def _is_owned(self):
+        return self._lock._is_owned()
+
+    def __enter__(self):
+        self._lock.acquire()
+
+    def __exit__(self, *_):
+        self._lock.release()
+
+
+@pytest.mark.parametrize(
+    "raises",
+    [
+        ["before"],
+        ["after"],
+        ["before", "before"],
+        ["before", "after"],
+        ["before", "before", "after"],
+    ],
+)
+def test_a_lock_is_taken_back_whatever_is_raised_meanwhile(raises):
+    lock = Lock(*raises)
+    with pytest.raises(Interrupted):
+        lock.acquire()
+    take_back(lock)
+    assert lock._is_owned()
+    lock.release()
+    assert not lock._is_owned()
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_parked_call_holds_the_lock_when_its_sleep_is_interrupted(when):
+    lock = Lock(None, when)
+    reactor = Reactor(lock)
+    lock.acquire()
+    with pytest.raises(Interrupted):
+        Waiter(reactor).park(lock, 0.001)
+    assert lock._is_owned()
+    lock.release()
+    assert not lock._is_owned()
+    reactor.stop()
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_driving_call_holds_the_lock_when_its_sleep_is_interrupted(when):
+    lock = Lock(None, when)
+    reactor = Reactor(lock)
+    lock.acquire()
+    with pytest.raises(Interrupted):
+        reactor.wait(Waiter(reactor), reactor.time() + 0.001)
+    assert lock._is_owned()
+    assert not reactor.occupied
+    lock.release()
+    reactor.stop()
+
+
+def test_a_call_that_is_not_parked_is_not_offered_the_seat():
+    reactor = Reactor(threading.RLock())
+    waiter = Waiter(reactor)
+    assert not waiter.offer()
+    waiter.wake()
+    assert waiter.done
+    reactor.stop()
+
+
+def test_where_no_thread_can_be_had_callers_drive_and_the_next_call_tries_again(monkeypatch):
+    def refuse(_):
+        raise RuntimeError("can't start new thread")
+
+    reactor = Reactor(threading.RLock())
+    with monkeypatch.context() as patch, reactor.lock:
+        patch.setattr(threading.Thread, "start", refuse)
+        waiter = Waiter(reactor)
+        reactor.call_soon(waiter.wake)
+        assert not reactor._helper.started
+        assert reactor.wait(waiter, reactor.time() + SOON)
+    ran = threading.Event()
+    with reactor.lock:
+        reactor.call_soon(ran.set)
+    assert ran.wait(SOON)
+    reactor.stop()
+
+
+def test_after_a_long_wait_the_helper_first_looks_whether_the_caller_comes_back():
+    """A caller that waits again and again, for long each time, shall find the seat free."""
+    reactor = Reactor(threading.RLock())
+    with reactor.lock:
+        reactor.call_at(reactor.time() + 1000, print)  # so that the helper has a reason to be
+        for _ in range(3):
+            assert not reactor.wait(Waiter(reactor), reactor.time() + 5 * REST)
+            assert not reactor._helper.drives
+    deadline = time.monotonic() + SOON
+    while not reactor._helper.drives:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    reactor.stop()
