@@ -1,13 +1,17 @@
 """The import: how long a fresh interpreter takes for it, and the memory that it costs.
 
+What an import does not do, the first use has to. So there are three programs: the import alone;
+the import, a socket made and closed; the import, and one message over tcp.
+
 A round is the median of five fresh interpreters. The clock and the memory counter start after the
-interpreter has; compiled bytecode is in place, since a first import (not counted) wrote it. The
+interpreter has; compiled bytecode is in place, since a first run (not counted) wrote it. The
 floor is what both styles need from the standard library anyway: ``socket`` and ``asyncio``.
 """
 
 import statistics
 import subprocess
 import sys
+from functools import partial
 
 from bench.case import Case, Result
 from bench.contenders import Contender
@@ -24,16 +28,50 @@ def resident():
             return int(statm.read().split()[1]) * 4096
     except OSError:
         return 0
+program, *names = sys.argv[1:]
+program = compile(program.format(*names), "program", "exec")
 before, modules, began = resident(), len(sys.modules), time.perf_counter()
-__import__(sys.argv[1])
+exec(program)
 seconds = time.perf_counter() - began
 print(seconds, resident() - before, len(sys.modules) - modules, time.process_time())
 """
 
+IMPORT = "import {0}"
+SOCKET = """
+import {0}, {1}
+context = {0}.Context()
+context.socket({1}.PUSH).close()
+context.term()
+"""
+MESSAGE = {
+    "blocking": """
+import {0}, {1}
+context = {0}.Context()
+pull, push = context.socket({1}.PULL), context.socket({1}.PUSH)
+pull.bind("tcp://127.0.0.1:*")
+push.connect(pull.getsockopt({1}.LAST_ENDPOINT).rstrip(bytes(1)).decode())
+push.send(b"hello")
+assert pull.recv() == b"hello"
+context.destroy()
+""",
+    "asyncio": """
+import asyncio, {0}, {1}
+async def main():
+    context = {0}.Context()
+    pull, push = context.socket({1}.PULL), context.socket({1}.PUSH)
+    pull.bind("tcp://127.0.0.1:*")
+    push.connect(pull.getsockopt({1}.LAST_ENDPOINT).rstrip(bytes(1)).decode())
+    await push.send(b"hello")
+    assert await pull.recv() == b"hello"
+    context.destroy()
+asyncio.run(main())
+""",
+}
 
-def import_once(module: str) -> list[float]:
+
+def run_once(program: str, *names: str) -> list[float]:
     """Seconds, octets, modules and the CPU seconds of the whole interpreter."""
-    command = [sys.executable, "-c", MEASURE, module]
+    command = [sys.executable, "-c", MEASURE, program, *names]
     done = subprocess.run(
         command,
         capture_output=True,
@@ -45,12 +83,14 @@ def import_once(module: str) -> list[float]:
     return [float(word) for word in done.stdout.split()]
 
 
-def import_time(contender: Contender) -> Result:
+def start(program: str | dict[str, str], contender: Contender) -> Result:
     """The medians of several fresh interpreters, after one that is not counted."""
     floor = contender.family == "floor"
     module = FLOOR[contender.style] if floor else contender.module
-    import_once(module)
-    runs = [import_once(module) for _ in range(INTERPRETERS)]
+    text = program if isinstance(program, str) else program[contender.style]
+    arguments = (text, module, contender.names)
+    run_once(*arguments)
+    runs = [run_once(*arguments) for _ in range(INTERPRETERS)]
     seconds, octets, modules, cpu_s = map(statistics.median, zip(*runs, strict=True))
     return {
         "value": seconds * 1e3,
@@ -66,6 +106,24 @@ CASES = (
         unit="ms",
         higher_is_better=False,
         transports=("",),
-        probe=import_time,
+        probe=partial(start, IMPORT),
+    ),
+    Case(
+        name="import-socket",
+        title="Import in a fresh interpreter, a socket made and closed",
+        unit="ms",
+        higher_is_better=False,
+        transports=("",),
+        floor=False,
+        probe=partial(start, SOCKET),
+    ),
+    Case(
+        name="import-message",
+        title="Import in a fresh interpreter, and one message over tcp",
+        unit="ms",
+        higher_is_better=False,
+        transports=("",),
+        floor=False,
+        probe=partial(start, MESSAGE),
     ),
 )
