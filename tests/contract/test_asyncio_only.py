@@ -194,7 +194,7 @@ async def test_of_10000_receives_with_random_cancellation_none_is_lost(net, zmq,
     async def send_all():
         for n in range(total):
             await push.send_multipart([b"%d" % n] if n % 2 else [b"%d" % n, b"more"])
-            if n < total - 1 and rng.random() < 0.05:  # let the receiver wait in vain, whatever its pace
+            if n < total - 1 and rng.random() < 0.05:  # let a receiver wait in vain
                 somebody_gave_up.clear()
                 await somebody_gave_up.wait()
 
