@@ -23,7 +23,6 @@ from zerohop.core.peers import Peers, put_back
 from zerohop.core.records import Records
 from zerohop.core.timers import Timers
 from zerohop.errors import HandshakeError, ProtocolError
-from zerohop.wire.events import ErrorReceived, Handshaken, SubscriptionReceived
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from zerohop.core.options import SocketOptions
     from zerohop.patterns.pattern import Pattern, Peer
     from zerohop.patterns.pipe import Message
+    from zerohop.wire.events import Handshaken
     from zerohop.wire.frames import Buffer
 
 _FANS_OUT = frozenset({SocketType.PUB, SocketType.XPUB})
@@ -130,6 +130,9 @@ class Links:
 
     def _handle(self, link: Link, items: list[Any]) -> None:
         """The careful way through what a connection gave: events among messages, in order."""
+        # Here, for who has a connection has imported the wire, and who has none need not.
+        from zerohop.wire.events import ErrorReceived, Handshaken, SubscriptionReceived
+
         for item in items:
             match item:
                 case Handshaken():

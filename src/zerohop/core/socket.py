@@ -18,7 +18,6 @@ Single-threaded: the driver holds the Context's lock. ``now`` is seconds on a mo
 from __future__ import annotations
 
 from collections import deque
-from copy import copy
 
 from zerohop.constants import Errno, PollEvent, SocketOption, SocketType
 from zerohop.core.inproc import Inproc
@@ -295,7 +294,7 @@ class SocketCore:
 
     def listen(self, endpoint: str) -> Listener:
         """The driver has bound a tcp or ipc listener; ``endpoint`` is what it resolved to."""
-        listener = Listener(endpoint, copy(self.options))
+        listener = Listener(endpoint, self.options.copy())
         self.links.listeners.append(listener)
         self.last_endpoint = endpoint
         return listener
