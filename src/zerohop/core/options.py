@@ -145,6 +145,8 @@ class SocketOptions(PatternOptions):
         metadata: properties for READY, by name, names as they were given.
     """
 
+    # A default belongs to the class: an instance keeps what was changed, which is little for each
+    # of many connections, and quick to copy.
     sndhwm: int = 1000
     rcvhwm: int = 1000
     linger: float | None = None
@@ -206,9 +208,12 @@ class SocketOptions(PatternOptions):
     multicast_loop: bool = True
 
     def __repr__(self) -> str:
-        changed = vars(self).items()
-        shown = ", ".join(f"{name}={value!r}" for name, value in changed if name not in _SECRET)
-        return f"SocketOptions({shown})"
+        changed = [
+            f"{name}={value!r}"
+            for name, value in vars(self).items()
+            if value != getattr(SocketOptions, name) and name not in _SECRET
+        ]
+        return f"SocketOptions({', '.join(changed)})"
 
     @classmethod
     def of(cls, socket_type: SocketType, context: ContextOptions | None = None) -> SocketOptions:

@@ -96,8 +96,6 @@ class PatternOptions:
         TypeError: there is no such option.
     """
 
-    # A default is an attribute of the class: an instance keeps what was changed, which is little
-    # for each of many connections, and quick to copy.
     routing_id: bytes = b""
     router_mandatory: bool = False
     router_handover: bool = False
@@ -116,6 +114,8 @@ class PatternOptions:
     stream_notify: bool = True
 
     def __init__(self, **changed: Any) -> None:
+        # Patterns look at some of them with every message: those are found at once.
+        vars(self).update(_DEFAULTS)
         for name, value in changed.items():
             if not hasattr(type(self), name):
                 raise TypeError(f"{type(self).__name__} has no {name!r}")
@@ -124,6 +124,9 @@ class PatternOptions:
     def copy(self) -> Self:
         """Return the same options, which from now on change on their own."""
         return type(self)(**vars(self))
+
+
+_DEFAULTS = {name: getattr(PatternOptions, name) for name in PatternOptions.__annotations__}
 
 
 class Announcement(Value):
