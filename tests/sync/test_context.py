@@ -9,8 +9,9 @@ import pytest
 
 import zerohop as zmq
 from tests.kit.net import free_port
-from zerohop.sync.context import Context, _may_wait
-from zerohop.sync.reactor import Reactor, reactor_of
+from zerohop.io.ending import _flush, _may_wait
+from zerohop.io.reactor import Reactor, reactor_of
+from zerohop.sync.context import Context
 from zerohop.sync.socket import Socket
 
 
@@ -150,7 +151,8 @@ def test_flushing_before_the_exit_ends_when_all_is_written(context):
         push.send(b"%d" % n)
     pull.bind(endpoint)
     start = time.monotonic()
-    context._flush(start + 8)
+    with context._io.lock:
+        _flush(context._io, context._reactor, start + 8)
     assert time.monotonic() - start < 7
     assert not _may_wait(push._driver, 0)
 
@@ -161,5 +163,6 @@ def test_flushing_before_the_exit_ends_in_time(context):
     push.connect(f"tcp://127.0.0.1:{free_port()}")
     push.send(b"x")
     start = time.monotonic()
-    context._flush(start + 0.05)
+    with context._io.lock:
+        _flush(context._io, context._reactor, start + 0.05)
     assert 0.05 <= time.monotonic() - start < 8

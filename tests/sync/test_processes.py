@@ -287,9 +287,9 @@ def test_no_linger_no_waiting_at_exit():
         push.connect("tcp://127.0.0.1:{free_port()}")
         push.send(b"x")
         started = time.monotonic()
-        from zerohop.sync import context as module
+        from zerohop.io import context as module
         atexit.register(lambda: print(int(time.monotonic() - started < 0.5)))
-        atexit.register(module._flush_at_exit)  # runs before the line above: last in, first out
+        atexit.register(module._write_what_was_sent)  # runs before the line above: last in, first out
     """)
     assert (out, code) == (["1"], 0)
 

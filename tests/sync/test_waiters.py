@@ -6,8 +6,8 @@ import pytest
 
 from zerohop.constants import Errno, Flag
 from zerohop.errors import ZMQError
-from zerohop.sync.reactor import Reactor
-from zerohop.sync.seat import FOREVER, Waiter
+from zerohop.io.reactor import Reactor
+from zerohop.io.seat import FOREVER, Waiter
 from zerohop.sync.waiters import AT_ONCE, IN, NEWS, OUT, OVER, POLLER, Waiters
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from time import monotonic
 
 from zerohop.api.context import ContextBase
 from zerohop.asyncio.front import released
@@ -31,8 +30,7 @@ class Context(ContextBase):
 
         Raises:
             ZMQError: EDEADLK: sockets of the loop that runs in this very thread are open, and
-            nobody
-                could close them while this call waits. A note names them.
+                nobody could close them while this call waits. A note names them.
             Again: the time is over.
         """
         mine = [
@@ -49,32 +47,16 @@ class Context(ContextBase):
 
     def _wait_released(self, seconds: float | None) -> bool:
         """Wait until no driver is left; return whether none is. Lock not held."""
-        from zerohop.sync.reactor import reactor_of  # only here is anything blocked
-        from zerohop.sync.seat import FOREVER, Waiter
+        if not self._io.drivers:
+            return True
+        from zerohop.io.ending import wait_released  # where there is something to wait for
 
-        deadline = FOREVER if seconds is None else monotonic() + seconds
-        io = self._io
-        with io.lock:
-            if not io.drivers:
-                return True
-            reactor = reactor_of(io)
-            for driver in list(io.drivers):
-                if driver.core.closed:
-                    driver.attach(reactor)
-            while io.drivers:
-                waiter = Waiter(reactor)
-                self._when_released(waiter.wake)
-                if not reactor.wait(waiter, deadline):
-                    return False
-        return True
+        return wait_released(self._io, seconds)
 
     def _stop(self) -> None:
         """Give back what ``_wait_released`` may have begun."""
-        from zerohop.sync.reactor import reactor_of
-
-        with self._io.lock:
-            reactor = reactor_of(self._io)
-        reactor.stop()
+        if self._io.reactor is not None:
+            self._io.reactor.stop()
 
     async def aclose(self, linger: int | None = None, timeout: float | None = None) -> None:
         """Close every socket made by this context, wait until what they sent is out, end it.

@@ -21,11 +21,11 @@ from zerohop.asyncio.futures import (
     SENT,
     Converted,
     Received,
-    ReceivedPart,
     Waiting,
     WaitingReceive,
     as_frame_of_more,
 )
+from zerohop.asyncio.returned import Returned
 from zerohop.constants import Errno, Flag
 from zerohop.errors import Again, ZMQError
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import Any
 
+    from zerohop.asyncio.returned import Key
     from zerohop.io.context import ContextIO
     from zerohop.io.driver import SocketDriver
     from zerohop.patterns.pipe import Message, Pipe
@@ -53,12 +54,13 @@ class Front:
         looks_back: waits left that are checked for the classic mistakes; a socket that has waited
             in vain so often is either right or already told.
         credit: operations left until the clock is looked at; the lanes may be used while it lasts.
+        number: ``number - credit`` is the number of the message that is taken next.
     """
 
     __slots__ = (
         "_conditions", "_context", "_core", "_driver", "_lock", "_loop", "_options", "_receivers",
-        "_senders", "_turn", "_turn_started", "_wrote_at", "_yielding", "credit", "looks_back",
-        "receive_lane", "send_lane",
+        "_returned", "_senders", "_turn", "_turn_started", "_wrote_at", "_yielding", "credit",
+        "looks_back", "number", "receive_lane", "send_lane",
     )  # fmt: skip
 
     def __init__(self, driver: SocketDriver, context: ContextIO) -> None:
@@ -70,12 +72,14 @@ class Front:
         self.send_lane: Pipe | None = None
         self.receive_lane: Pipe | None = None
         self.credit = 0
+        self.number = 0
         self.looks_back = 8
         self._loop: asyncio.AbstractEventLoop | None = None
         self._turn: asyncio.Handle | None = None
         self._turn_started = 0.0
         self._wrote_at = 0.0
         self._receivers: deque[WaitingReceive] = deque()
+        self._returned = Returned(driver.core)
         self._senders: deque[tuple[Waiting, Message, bool]] = deque()
         self._conditions: list[tuple[Waiting, Callable[[], int]]] = []
         self._yielding: list[Waiting] = []
@@ -176,7 +180,7 @@ class Front:
             try:
                 if self._receivers or must_yield:
                     raise Again
-                message, whole = self._take(part=part)
+                message, key = self._take(part=part)
                 if part and self._core.receiving_more and convert is as_frame:
                     convert = as_frame_of_more
             except Again as error:
@@ -195,19 +199,19 @@ class Front:
             if self.credit:
                 self.credit -= 1
             self._after_receive()
-            received = Received((message, self)) if whole else ReceivedPart((message, self))
+            received = Received((message, key, self))
             if convert is None or (convert is as_octets and type(message) is bytes):
                 return received
             return Converted(received, convert)
 
-    def _take(self, *, part: bool) -> tuple[Any, bool]:
-        """The next message or part, and whether it is a whole message."""
+    def _take(self, *, part: bool) -> tuple[Any, Key]:
+        """The next message or part, and what :meth:`give_back` wants to know of it."""
         core = self._core
-        if not part:
-            return core.receive(), True
         begun = core.receiving_more
-        value = core.receive_part()
-        return value, not (begun or core.receiving_more)
+        value: Any = core.receive_part() if part else core.receive()
+        number = self.number - self.credit
+        self.number += 1
+        return value, self._returned.key_of_part(number, begun=begun) if part else number
 
     def _after_receive(self) -> None:
         """Let a connection that was paused go on; tell an inproc sender that there is room."""
@@ -229,16 +233,14 @@ class Front:
                 lane.drained()
                 self._driver.pump()
 
-    def give_back(self, value: Any, *, part: bool) -> None:
-        """Put what was taken and never got back to the head of the queue (see ``futures``)."""
+    def give_back(self, value: Any, key: Key) -> None:
+        """Put back what was taken and never got. On any thread: it may be a garbage collection."""
         with self._lock:
-            if self._core.closed:
+            if self._core.closed or self._context.core.terminated:
                 return
-            if part:
-                self._core.put_back_part(value)
-            else:
-                self._core.put_back(value)
-            self._driver.pump()
+            self._returned.put(value, key)
+            self.receive_lane = None
+            self._driver.woken()
 
     # Turns of the loop
 
@@ -264,7 +266,7 @@ class Front:
         with self._lock:
             self._turn = None
             self._wrote_at = self._turn_started
-            self.credit = CREDIT
+            self._renew_credit()
             for waiting in self._yielding:
                 if not waiting.done():
                     waiting.settle(waiting.value)
@@ -277,8 +279,12 @@ class Front:
             self._begin_turn(loop)
         elif loop.time() - self._turn_started > _TURN:
             return True
-        self.credit = CREDIT
+        self._renew_credit()
         return False
+
+    def _renew_credit(self) -> None:
+        self.credit = CREDIT
+        self.number += CREDIT  # so that ``number - credit`` only ever grows
 
     # Waiting
 
@@ -307,7 +313,7 @@ class Front:
             waiting = waiting_list[0]
             if not waiting.done():
                 try:
-                    message, waiting.whole = self._take(part=waiting.part)
+                    message, key = self._take(part=waiting.part)
                     if waiting.part and self._core.receiving_more:
                         waiting.has_more()
                 except Again:
@@ -315,7 +321,7 @@ class Front:
                 except ZMQError as error:
                     waiting.fail(error)
                 else:
-                    waiting.settle(message)
+                    waiting.hand_over(message, key)
                     served = True
             waiting_list.popleft()
         return served
@@ -399,7 +405,7 @@ class Front:
                 self._yielding.clear()
             self._turn = None
             self._loop = loop
-            self.credit = CREDIT
+            self._renew_credit()
             self._driver.attach(loop, thread=threading.get_ident())
 
     def lives_here(self) -> bool:

@@ -2,14 +2,14 @@
 
 Most operations of a busy socket are done when they return. Making an ``asyncio.Future`` for each
 would cost more than the operation, so those that are done are light objects with a future's face
-(:data:`SENT`, :class:`Received`); those that wait are real futures.
+(:data:`SENT`, :class:`Received`); those that wait have a real future inside.
 
 A message that was taken for a receive belongs to its awaitable until somebody gets it, by ``await``
 or by ``result()``. If the awaitable goes without that (the task was cancelled in the same turn,
-``gather`` was, nobody awaited) the message returns to the head of the queue::
+``gather`` was, nobody awaited) the message returns to where it was taken from::
 
     taken ──► await / result()      the caller's
-          └─► dropped, cancelled    back to the queue, the next one to be received
+          └─► dropped, cancelled    back to the queue, before all that were taken later
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from zerohop.api.receive import as_frame
+from zerohop.api.receive import as_frame, as_octets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
     from contextvars import Context
-    from typing import Any, Protocol, TypeVar
+    from typing import Any, Protocol
 
-    T = TypeVar("T")
+    from zerohop.asyncio.returned import Key
 else:
     Protocol = object
 
@@ -33,10 +33,10 @@ as_frame_of_more = partial(as_frame, more=True)
 
 
 class Returns(Protocol):
-    """Whoever takes messages back (the Socket)."""
+    """Whoever takes messages back (the Front)."""
 
-    def give_back(self, value: Any, *, part: bool) -> None:
-        """Put what was taken, a message or a part, back to the head of the queue."""
+    def give_back(self, value: Any, key: Key) -> None:
+        """Put what was taken, a message or a part, back to where it was taken from."""
 
 
 class _Done:
@@ -104,14 +104,13 @@ class _Sent(_Done, tuple):  # type: ignore[type-arg] # an empty tuple: awaiting 
 SENT: Awaitable[None] = _Sent()
 
 
-class Received(_Done, list):  # type: ignore[type-arg] # [value, socket]; empty once it was taken
+class Received(_Done, list):  # type: ignore[type-arg] # [value, key, front]; without front: taken
     """A receive that is done: holds the value until it is taken.
 
-    A list, because CPython makes one with two items faster than an object with two attributes.
+    A list, because CPython makes one of three items faster than an object of three attributes.
     """
 
     __slots__ = ()
-    _part = False
 
     def __await__(self) -> Generator[Any, None, Any]:
         return self.result()
@@ -121,13 +120,13 @@ class Received(_Done, list):  # type: ignore[type-arg] # [value, socket]; empty 
 
     def result(self) -> Any:
         """The value; again and again the same."""
-        if len(self) == 2:
-            del self[1]
+        if len(self) == 3:
+            del self[2]
         return self[0]
 
     def __del__(self) -> None:
-        if len(self) == 2:
-            self[1].give_back(self[0], part=self._part)
+        if len(self) == 3:
+            self[2].give_back(self[0], self[1])
 
     def __repr__(self) -> str:
         return "<received>"
@@ -139,28 +138,55 @@ class Received(_Done, list):  # type: ignore[type-arg] # [value, socket]; empty 
         return self is other
 
 
-class ReceivedPart(Received):
-    """As :class:`Received`, of one part of a message that has more."""
+class _Conversion:
+    """The form that the caller gets (``recv_json``): made once, however often it is asked for.
 
-    __slots__ = ()
-    _part = True
+    What cannot be converted is the caller's trouble, and comes out where the value is taken: the
+    message is then taken, too. Asking for the exception does not take what can be converted.
+    """
+
+    __slots__ = ("_convert", "_made", "_value")
+
+    def __init__(self, convert: Callable[[Any], Any]) -> None:
+        self._convert = convert
+        self._made = False
+        self._value: Any = None
+
+    def of(self, value: Any) -> Any:
+        """The value in the other form."""
+        if not self._made:
+            self._value = self._convert(value)
+            self._made = True
+        return self._value
+
+    def failure(self, value: Any) -> Exception | None:
+        """Why it has no such form, or None."""
+        try:
+            self.of(value)
+        except Exception as error:  # noqa: BLE001 - whatever a deserializer raises is the result
+            return error
+        return None
 
 
 class Converted(_Done):
-    """A receive that is done and whose value has another form for the caller (``recv_json``).
+    """A receive that is done and whose value has another form for the caller (``recv_json``)."""
 
-    The conversion runs when the value is taken; what it raises comes out there.
-    """
-
-    __slots__ = ("_convert", "_received")
+    __slots__ = ("_conversion", "_received")
 
     def __init__(self, received: Received, convert: Callable[[Any], Any]) -> None:
         self._received = received
-        self._convert = convert
+        self._conversion = _Conversion(convert)
 
     def result(self) -> Any:
-        """The converted value."""
-        return self._convert(self._received.result())
+        """The converted value; raises what the conversion did."""
+        return self._conversion.of(self._received.result())
+
+    def exception(self) -> Exception | None:  # type: ignore[override] # _Done's has none
+        """What the conversion raises, or None. Takes what cannot be converted, and nothing else."""
+        error = self._conversion.failure(self._received[0])
+        if error is not None:
+            self._received.result()
+        return error
 
     def __await__(self) -> Generator[Any, None, Any]:
         return self.result()
@@ -252,6 +278,10 @@ class Waiting:
         """The loop it waits on."""
         return self._future.get_loop()
 
+    def _make_cancelled_error(self) -> asyncio.CancelledError:
+        """Asked for by ``asyncio.gather`` when it was cancelled."""
+        return self._future._make_cancelled_error()
+
     def add_done_callback(
         self, callback: Callable[[Any], object], *, context: Context | None = None
     ) -> None:
@@ -287,21 +317,20 @@ class WaitingReceive(Waiting):
     """A receive that has to wait.
 
     Args:
-        socket: takes the message back if the result is never got.
+        front: takes the message back if the result is never got.
         convert: what the caller gets of the message, or None for the message itself.
         part: a single part is wanted (``recv``), not a whole message.
         loop: where to wait.
 
     Attributes:
         part: as above.
-        whole: what it got is a whole message all the same.
     """
 
-    __slots__ = ("_convert", "_held", "_socket", "part", "whole")
+    __slots__ = ("_awaiting", "_conversion", "_convert", "_front", "_key", "part")
 
     def __init__(
         self,
-        socket: Returns,
+        front: Returns,
         convert: Callable[[Any], Any] | None,
         *,
         part: bool,
@@ -311,47 +340,63 @@ class WaitingReceive(Waiting):
         self._callbacks = None
         self.timer = None
         self.part = part
-        self.whole = not part
-        self._socket = socket
+        self._front = front
         self._convert = convert
-        self._held = False
+        self._conversion: _Conversion | None = None
+        self._key: Key | None = None  # of a message that is here and that nobody has got
+        self._awaiting = 0
 
     def has_more(self) -> None:
         """What it gets is a part whose message has more: a Frame knows that."""
         if self._convert is as_frame:
             self._convert = as_frame_of_more
 
-    def settle(self, value: object) -> None:
+    def hand_over(self, value: Any, key: Key) -> None:
         """Hand a message over; it is this object's until somebody gets it."""
-        self._held = True
+        self._key = key
         if self.timer is not None:
             self._stop_timer()
+        convert = self._convert
+        if convert is not None and not (convert is as_octets and type(value) is bytes):
+            self._conversion = _Conversion(convert)
         self._future.set_result(value)
 
     def __await__(self) -> Generator[Any, None, Any]:
+        self._awaiting += 1
         try:
             value = yield from self._future
         except BaseException:
             self._stop_timer()
-            self.return_message()
+            self._awaiting -= 1
+            if not self._awaiting:
+                self.return_message()
             raise
-        self._held = False
-        return value if self._convert is None else self._convert(value)
+        self._key = None
+        return value if self._conversion is None else self._conversion.of(value)
 
     __iter__ = __await__
 
     def result(self) -> Any:
         """The value; raises what went wrong, or InvalidStateError while it waits."""
         value = self._future.result()
-        self._held = False
-        return value if self._convert is None else self._convert(value)
+        self._key = None
+        return value if self._conversion is None else self._conversion.of(value)
+
+    def exception(self) -> BaseException | None:
+        """What went wrong, or None. Takes what cannot be converted, and nothing else."""
+        error = self._future.exception()
+        if error is None and self._conversion is not None:
+            error = self._conversion.failure(self._future.result())
+            if error is not None:
+                self._key = None
+        return error
 
     def return_message(self) -> None:
-        """Put a message that nobody got back to the head of the queue."""
-        if self._held:
-            self._held = False
-            self._socket.give_back(self._future.result(), part=not self.whole)
+        """Put a message that nobody got back to where it was taken from."""
+        key, self._key = self._key, None
+        if key is not None:
+            self._front.give_back(self._future.result(), key)
 
     def __del__(self) -> None:
-        if self._held:
+        if self._key is not None:
             self.return_message()

@@ -210,7 +210,7 @@ class Socket(SocketBase):
                     front.credit = credit - 1
                     if lane.full:
                         front.drained(lane)
-                    return Received((message, front))
+                    return Received((message, front.number - credit, front))
                 lane.messages.appendleft(message)
         del track
         return self._receive(flags, timeout, as_octets if copy else as_frame, part=True)

@@ -236,15 +236,36 @@ class SocketCore:
         """Whether the other socket's type and ours go together."""
         return other.type_name in self.pattern.accepts
 
-    def put_back(self, message: Message) -> None:
-        """Return a message that was taken and not used; it is the next one to be received."""
-        self._returned.appendleft(message)
+    def put_back(self, message: Message, at: int = 0) -> None:
+        """Return a message that was taken and not used.
+
+        Args:
+            message: what was taken.
+            at: behind so many that are back already; 0: it is the next one to be received.
+        """
+        self._returned.insert(at, message)
         self.receive_lane = None
 
-    def put_back_part(self, part: Part) -> None:
-        """Return a part that was taken and not used, before what is left of its message."""
-        self._parts_in.appendleft(part)
+    def put_back_part(self, part: Part, at: int = 0) -> None:
+        """Return a part that was taken and not used, to what is left of its message.
+
+        Args:
+            part: what was taken.
+            at: behind so many parts; 0: it is the next one.
+        """
+        self._parts_in.insert(at, part)
         self.receive_lane = None
+
+    def take_back(self, at: int) -> Message:
+        """Take a message that was put back at that place."""
+        message = self._returned[at]
+        del self._returned[at]
+        return message
+
+    @property
+    def returned(self) -> int:
+        """How many messages were put back and not received since."""
+        return len(self._returned)
 
     # Options
 

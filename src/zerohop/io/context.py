@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
+import weakref
 
 from zerohop.core.context import ContextCore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from zerohop.io.driver import SocketDriver
+    from zerohop.io.reactor import Reactor
 
 
 class ContextIO:
@@ -20,13 +23,16 @@ class ContextIO:
     Attributes:
         core: the pure part.
         drivers: of every socket that is not yet released, lingering ones too.
+        reactor: the loop of the blocking sockets and of ends that are waited for, once needed.
     """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.core = ContextCore()
         self.drivers: set[SocketDriver] = set()
+        self.reactor: Reactor | None = None
         self._handing_over = False
+        _contexts.add(self)
 
     def hand_over(self, caller: SocketDriver) -> None:
         """Bring the notes about shared pipes to their sockets and wake those; lock held.
@@ -49,3 +55,16 @@ class ContextIO:
                         driver.woken()
         finally:
             self._handing_over = False
+
+
+_contexts: weakref.WeakSet[ContextIO] = weakref.WeakSet()
+
+
+@atexit.register
+def _write_what_was_sent() -> None:
+    """The interpreter's exit waits for messages that were sent and are queued, but not for long."""
+    left = [context for context in _contexts if context.drivers]
+    if left:
+        from zerohop.io.ending import flush  # most programs have ended their contexts by now
+
+        flush(left)

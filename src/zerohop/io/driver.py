@@ -119,6 +119,11 @@ class SocketDriver:
         self.core.links.timers.stale = True
         self.pump()
 
+    def may_move(self) -> bool:
+        """Whether :meth:`attach` may be called here: no other thread's loop is in use."""
+        loop = self.loop
+        return self._thread in (None, threading.get_ident()) or getattr(loop, "is_closed", _never)()
+
     def detach(self) -> None:
         """Watch nothing any more; :meth:`attach` goes on. Nothing is lost."""
         loop, self.loop = self.loop, None

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from zerohop.api.socket import SocketBase
     from zerohop.io.driver import SocketDriver
+    from zerohop.io.reactor import Reactor
     from zerohop.patterns.pipe import Message, Part, Pipe
-    from zerohop.sync.reactor import Reactor
 
     _T = TypeVar("_T")
 

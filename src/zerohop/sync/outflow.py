@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from zerohop.core.socket import SocketCore
+    from zerohop.io.reactor import Reactor
     from zerohop.patterns.pipe import Message, Part, Pipe
-    from zerohop.sync.reactor import Reactor
 
 _MOMENT = 50e-6  # seconds without a message that end a batch; a system call takes 10 to 20
 _AT_ONCE = 4  # messages; a client that sends a few requests and then waits never leaves this

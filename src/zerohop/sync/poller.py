@@ -12,7 +12,7 @@ from __future__ import annotations
 from time import monotonic
 
 from zerohop.constants import PollEvent
-from zerohop.sync.seat import FOREVER, Waiter
+from zerohop.io.seat import FOREVER, Waiter
 from zerohop.sync.socket import Socket
 from zerohop.sync.system_items import SystemItems
 from zerohop.sync.waiters import POLLER
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from zerohop.sync.reactor import Reactor
+    from zerohop.io.reactor import Reactor
 
 _IN, _OUT, _ERR = map(int, (PollEvent.POLLIN, PollEvent.POLLOUT, PollEvent.POLLERR))
 

@@ -2,7 +2,7 @@
 
 Every call first tries its lane, which needs no lock (:mod:`zerohop.sync.front`); then, with the
 lock, the core; and where the core says Again it waits, by driving the reactor or by sleeping until
-another thread has moved the socket (:mod:`zerohop.sync.reactor`).
+another thread has moved the socket (:mod:`zerohop.io.reactor`).
 
 Sockets may be used by several threads at once. Two that send parts of messages (SNDMORE) at the
 same time mix them, as with any stream: use ``send_multipart``.
@@ -22,8 +22,8 @@ from zerohop.api.receive import as_frame, as_frames, as_message, as_octets, as_o
 from zerohop.api.socket import SocketBase
 from zerohop.constants import Errno, Flag
 from zerohop.errors import ZMQError
+from zerohop.io.reactor import reactor_of
 from zerohop.sync.front import Front
-from zerohop.sync.reactor import reactor_of
 from zerohop.sync.wait_methods import WaitMethods
 
 TYPE_CHECKING = False

@@ -15,8 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from zerohop.sync.reactor import Reactor
-    from zerohop.sync.seat import Waiter
+    from zerohop.io.reactor import Reactor
+    from zerohop.io.seat import Waiter
 
 _IN, _OUT, _ERR, _PRI = map(
     int, (PollEvent.POLLIN, PollEvent.POLLOUT, PollEvent.POLLERR, PollEvent.POLLPRI)

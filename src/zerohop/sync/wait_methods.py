@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from zerohop.core.socket import SocketCore
     from zerohop.io.driver import SocketDriver
+    from zerohop.io.reactor import Reactor
     from zerohop.sync.front import Front
-    from zerohop.sync.reactor import Reactor
 
     _T = TypeVar("_T")
 

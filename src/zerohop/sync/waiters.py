@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from zerohop.constants import Flag, PollEvent
 from zerohop.errors import ZMQError
-from zerohop.sync.seat import FOREVER, Waiter
+from zerohop.io.seat import FOREVER, Waiter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from zerohop.core.socket import SocketCore
-    from zerohop.sync.reactor import Reactor
+    from zerohop.io.reactor import Reactor
 
 # What a mask is made of.
 IN = int(PollEvent.POLLIN)

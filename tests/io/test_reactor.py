@@ -12,9 +12,9 @@ import time
 
 import pytest
 
-from zerohop.sync import readiness
-from zerohop.sync.reactor import Reactor
-from zerohop.sync.seat import REST, Waiter
+from zerohop.io import readiness
+from zerohop.io.reactor import Reactor
+from zerohop.io.seat import REST, Waiter
 
 SOON = 5.0  # seconds: what happens at once happens within this on a busy machine
 
@@ -462,7 +462,7 @@ def test_a_child_process_has_a_closed_reactor_and_leaves_the_parents_alone():
     program = """
         import os, socket
         from zerohop import Context
-        from zerohop.sync.seat import Waiter
+        from zerohop.io.seat import Waiter
 
         a, b = socket.socketpair()
         context = Context()

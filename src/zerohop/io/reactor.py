@@ -30,20 +30,25 @@ from collections import deque
 from threading import get_ident
 from time import monotonic
 
-from zerohop.sync.callbacks import Descriptors, Handle, Timers
-from zerohop.sync.readiness import READ, WRITE
-from zerohop.sync.seat import FOREVER, LONGEST_NAP, Helper, Waiter, take_back
+from zerohop.io.callbacks import Descriptors, Handle, Timers
+from zerohop.io.readiness import READ, WRITE
+from zerohop.io.seat import FOREVER, LONGEST_NAP, Helper, Waiter, take_back
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, Protocol
 
     from zerohop.io.context import ContextIO
-    from zerohop.sync.outflow import Outflow
+
+    class Unwritten(Protocol):
+        """Somebody who keeps messages back for a moment, to write more of them at once."""
+
+        def write_out(self) -> object:
+            """Write what there is now. Lock held."""
+
 
 _reactors: weakref.WeakSet[Reactor] = weakref.WeakSet()
-_by_context: weakref.WeakKeyDictionary[ContextIO, Reactor] = weakref.WeakKeyDictionary()
 
 
 class Reactor:
@@ -67,7 +72,7 @@ class Reactor:
         self.closed = False
         self.visits = 0
         self.running: Waiter | None = None
-        self.unwritten: dict[Outflow, None] = {}
+        self.unwritten: dict[Unwritten, None] = {}
         self._descriptors = Descriptors()
         self._timers = Timers()
         self._ready: deque[Handle] = deque()
@@ -319,10 +324,10 @@ class Reactor:
 
 
 def reactor_of(context: ContextIO) -> Reactor:
-    """Return the reactor of the blocking sockets of a Context; made when first asked for."""
-    reactor = _by_context.get(context)
+    """Return the reactor of a Context; made when first asked for."""
+    reactor = context.reactor
     if reactor is None or reactor.closed:
-        reactor = _by_context[context] = Reactor(context.lock)
+        reactor = context.reactor = Reactor(context.lock)
     return reactor
 
 

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from zerohop.sync.reactor import Reactor
-from zerohop.sync.seat import REST, Waiter, take_back
+from zerohop.io.reactor import Reactor
+from zerohop.io.seat import REST, Waiter, take_back
 
 SOON = 8.0
 

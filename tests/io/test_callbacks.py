@@ -5,8 +5,8 @@ import os
 
 import pytest
 
-from zerohop.sync.callbacks import Descriptors, Handle, Timers
-from zerohop.sync.readiness import READ, WRITE
+from zerohop.io.callbacks import Descriptors, Handle, Timers
+from zerohop.io.readiness import READ, WRITE
 
 
 def handle(callback, *args, when=0.0):

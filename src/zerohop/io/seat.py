@@ -1,6 +1,6 @@
 """Who may sit in the reactor's seat: callers that have to wait, and the helper thread.
 
-See :mod:`zerohop.sync.reactor` for the rules. Here is how each of them sleeps and is woken.
+See :mod:`zerohop.io.reactor` for the rules. Here is how each of them sleeps and is woken.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from zerohop.sync.reactor import Reactor
+    from zerohop.io.reactor import Reactor
 
 FOREVER = float("inf")
 REST = 0.002  # seconds; long beside a round trip (20 us), short beside a heartbeat

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
 
-from zerohop.sync.readiness import READ, WRITE, Doorbell, make_readiness
+from zerohop.io.readiness import READ, WRITE, Doorbell, make_readiness
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
