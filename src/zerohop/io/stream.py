@@ -102,7 +102,7 @@ class Stream:
                 wanted = link.connection.wanted()
                 self._read_size = max(READ_SIZE, min(wanted, _LARGE_READ_SIZE))
             peer = link.peer
-            if peer is not None and peer.inbound.full and not link.closing:
+            if link.handshaken and peer is not None and peer.inbound.full and not link.closing:
                 self.pause()
             driver.pump()
 
