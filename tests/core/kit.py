@@ -205,7 +205,7 @@ class Network:
             return False
         octets, remote.said = bytes(remote.said), bytearray()
         self.links.receive_data(link, octets, self.now)
-        if link.peer is not None and link.peer.inbound.full:
+        if link.handshaken and link.peer.inbound.full:
             self.paused.add(link)
         return True
 
