@@ -231,7 +231,10 @@ async def test_of_10000_receives_with_random_cancellation_none_is_lost(net, zmq,
 @pytest.mark.zerohop
 @pytest.mark.over("tcp")
 async def test_a_flooded_socket_lets_the_loop_breathe(net, zmq):
-    """A ticker of 1 ms beside a receiver that always has a message: 500 times a second at least."""
+    """A ticker of 1 ms beside a receiver that always has a message, against one beside nothing.
+
+    On an idle machine that is more than 500 a second of 900 or so; zmq.asyncio lets 43 through.
+    """
     push, pull = await linked(net, zmq)
     stop = asyncio.Event()
 
@@ -243,12 +246,19 @@ async def test_a_flooded_socket_lets_the_loop_breathe(net, zmq):
         while not stop.is_set():
             await pull.recv()
 
+    alone = await ticks(0.2)
     tasks = [asyncio.create_task(flood()), asyncio.create_task(read())]
-    ticks, started = 0, time.monotonic()
-    while time.monotonic() - started < 0.3:
-        await asyncio.sleep(0.001)
-        ticks += 1
+    flooded = await ticks(0.3) / 1.5
     stop.set()
     await push.send(b"the last, for a receiver that waits")
     await asyncio.gather(*tasks)
-    assert ticks > 30  # 100 a second on a busy machine; the figure is in bench/
+    assert flooded > alone / 5
+
+
+async def ticks(seconds):
+    """Return how often a ticker of 1 ms runs in so many seconds."""
+    count, started = 0, time.monotonic()
+    while time.monotonic() - started < seconds:
+        await asyncio.sleep(0.001)
+        count += 1
+    return count

@@ -142,12 +142,11 @@ class LoopDriver:
     async def _bounded(self, body: Coroutine[Any, Any, None]) -> None:
         async with asyncio.timeout(BODY_SECONDS):
             await body
-        for _ in range(100):  # a cancelled task needs a turn or two of the loop to end
-            left = asyncio.all_tasks() - {asyncio.current_task()}
-            if not left:
-                return
+        patience = 100  # a cancelled task needs a turn or two of the loop to end
+        while left := asyncio.all_tasks() - {asyncio.current_task()}:
+            assert patience, f"the test left tasks behind: {left}"
+            patience -= 1
             await asyncio.sleep(0.001)
-        raise AssertionError(f"the test left tasks behind: {left}")
 
     def start(self, call: Awaitable[T]) -> "asyncio.Future[T]":
         """Let a call go on beside the body."""

@@ -6,14 +6,17 @@ import threading
 import time
 from pathlib import Path
 
+_OPEN_FILES = Path("/proc/self/fd")  # Linux; elsewhere descriptors are not compared
 _SECONDS = 3.0  # closing happens on other threads; this is how long they may take
 
 
 def _descriptors() -> dict[int, str]:
-    found = {}
-    for name in os.listdir("/proc/self/fd"):
+    found: dict[int, str] = {}
+    if not _OPEN_FILES.exists():
+        return found
+    for name in os.listdir(_OPEN_FILES):
         try:
-            found[int(name)] = os.readlink(f"/proc/self/fd/{name}")
+            found[int(name)] = os.readlink(_OPEN_FILES / name)
         except OSError:  # the descriptor of the listing itself
             continue
     return found
