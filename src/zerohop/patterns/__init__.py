@@ -20,25 +20,11 @@ from zerohop.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from zerohop.patterns.pattern import Pattern, PatternOptions
 
 __all__ = ["make_pattern"]
-
-# The module and the class; the module is imported for the first socket of the type.
-_PATTERNS: dict[int, tuple[str, str]] = {
-    SocketType.PAIR: ("pair", "Pair"),
-    SocketType.PUB: ("publish", "Pub"),
-    SocketType.SUB: ("subscribe", "Sub"),
-    SocketType.REQ: ("reqrep", "Req"),
-    SocketType.REP: ("reqrep", "Rep"),
-    SocketType.DEALER: ("dealer", "Dealer"),
-    SocketType.ROUTER: ("router", "Router"),
-    SocketType.PULL: ("pipeline", "Pull"),
-    SocketType.PUSH: ("pipeline", "Push"),
-    SocketType.XPUB: ("publish", "XPub"),
-    SocketType.XSUB: ("subscribe", "XSub"),
-    SocketType.STREAM: ("stream", "Stream"),
-}
 
 
 def make_pattern(socket_type: int, options: PatternOptions, *, seed: int) -> Pattern:
@@ -52,14 +38,60 @@ def make_pattern(socket_type: int, options: PatternOptions, *, seed: int) -> Pat
     Raises:
         UsageError: EINVAL: no such type, or one of libzmq's drafts.
     """
-    try:
-        module, name = _PATTERNS[socket_type]
-    except KeyError:
-        raise UsageError(
-            Errno.EINVAL,
-            hint=f"socket type {socket_type!r} is none of "
-            + ", ".join(SocketType(known).name for known in _PATTERNS),
-        ) from None
-    place = __import__(f"zerohop.patterns.{module}", fromlist=[name])
-    pattern: Pattern = getattr(place, name)(options, seed)
-    return pattern
+    return _class_of(socket_type)(options, seed)
+
+
+def _class_of(socket_type: int) -> Callable[[PatternOptions, int], Pattern]:  # noqa: C901 - a table
+    """The class of a type. A program uses two or three of them, and imports no others."""
+    match socket_type:
+        case SocketType.PAIR:
+            from zerohop.patterns.pair import Pair
+
+            return Pair
+        case SocketType.PUB:
+            from zerohop.patterns.publish import Pub
+
+            return Pub
+        case SocketType.SUB:
+            from zerohop.patterns.subscribe import Sub
+
+            return Sub
+        case SocketType.REQ:
+            from zerohop.patterns.reqrep import Req
+
+            return Req
+        case SocketType.REP:
+            from zerohop.patterns.reqrep import Rep
+
+            return Rep
+        case SocketType.DEALER:
+            from zerohop.patterns.dealer import Dealer
+
+            return Dealer
+        case SocketType.ROUTER:
+            from zerohop.patterns.router import Router
+
+            return Router
+        case SocketType.PULL:
+            from zerohop.patterns.pipeline import Pull
+
+            return Pull
+        case SocketType.PUSH:
+            from zerohop.patterns.pipeline import Push
+
+            return Push
+        case SocketType.XPUB:
+            from zerohop.patterns.publish import XPub
+
+            return XPub
+        case SocketType.XSUB:
+            from zerohop.patterns.subscribe import XSub
+
+            return XSub
+        case SocketType.STREAM:
+            from zerohop.patterns.stream import Stream
+
+            return Stream
+        case _:
+            known = ", ".join(kind.name for kind in SocketType if kind <= SocketType.STREAM)
+            raise UsageError(Errno.EINVAL, hint=f"socket type {socket_type!r} is none of {known}")
