@@ -118,10 +118,10 @@ class TestSubscriptionIndex:
         ("limits", "topics", "problem"),
         [
             ({"max_topics": 2}, [b"a", b"b", b"c"], "max_topics=2"),
-            ({"max_topic_length": 3}, [b"abcd"], "4 octets, over max_topic_length=3"),
+            ({"max_octets": 3}, [b"ab", b"cd"], "max_octets=3"),
             ({"max_lengths": 2}, [b"a", b"bb", b"ccc"], "max_lengths=2"),
         ],
-        ids=["topics", "length", "lengths"],
+        ids=["topics", "octets", "lengths"],
     )
     def test_a_peer_over_a_limit_is_refused_and_nothing_changes(self, a, limits, topics, problem):
         index = SubscriptionIndex(**limits)

@@ -33,21 +33,26 @@ class SubscriptionIndex:
 
     Args:
         max_topics: for one peer.
-        max_topic_length: octets.
+        max_octets: of all topics of one peer together, so that one very long topic is as good as
+            many short ones.
         max_lengths: different topic lengths for one peer. The default is more than names need,
             and few enough that a hostile peer costs well under a millisecond a message.
     """
 
     __slots__ = (
-        "_everything", "_length_counts", "_lengths", "_max_lengths", "_max_topic_length",
-        "_max_topics", "_subscribers", "_topics",
+        "_everything", "_length_counts", "_lengths", "_max_lengths", "_max_octets", "_max_topics",
+        "_subscribers", "_topics",
     )  # fmt: skip
 
     def __init__(
-        self, *, max_topics: int = 250_000, max_topic_length: int = 8192, max_lengths: int = 256
+        self,
+        *,
+        max_topics: int = 1_000_000,
+        max_octets: int = 64 * 1024 * 1024,
+        max_lengths: int = 1024,
     ) -> None:
         self._max_topics = max_topics
-        self._max_topic_length = max_topic_length
+        self._max_octets = max_octets
         self._max_lengths = max_lengths
         self._topics: dict[bytes, dict[Peer, None]] = {}  # dicts: sets that keep their order
         self._everything: dict[Peer, None] = {}  # who wants b"": no probe for them
@@ -73,6 +78,7 @@ class SubscriptionIndex:
         self._check_limits(subscriber, topic)
         subscriber.topics[topic] = None
         subscriber.lengths[len(topic)] += 1
+        subscriber.octets += len(topic)
         peers = self._topics.get(topic)
         if peers is not None:
             peers[peer] = None
@@ -92,6 +98,7 @@ class SubscriptionIndex:
             return False
         del subscriber.topics[topic]
         subscriber.lengths[len(topic)] -= 1
+        subscriber.octets -= len(topic)
         if not subscriber.lengths[len(topic)]:
             del subscriber.lengths[len(topic)]
         return self._unlink(topic, peer)
@@ -143,9 +150,8 @@ class SubscriptionIndex:
 
     def _check_limits(self, subscriber: _Subscriber, topic: bytes) -> None:
         problem = ""
-        if len(topic) > self._max_topic_length:
-            problem = f"a topic of {len(topic)} octets, over max_topic_length"
-            problem += f"={self._max_topic_length}"
+        if subscriber.octets + len(topic) > self._max_octets:
+            problem = f"topics of more octets than max_octets={self._max_octets}"
         elif len(subscriber.topics) >= self._max_topics:
             problem = f"more topics than max_topics={self._max_topics}"
         elif len(topic) not in subscriber.lengths and len(subscriber.lengths) >= self._max_lengths:
@@ -157,9 +163,10 @@ class SubscriptionIndex:
 class _Subscriber:
     """What one peer subscribed to."""
 
-    __slots__ = ("lengths", "topics")
+    __slots__ = ("lengths", "octets", "topics")
 
     def __init__(self) -> None:
+        self.octets = 0
         self.topics: dict[bytes, None] = {}
         self.lengths: Counter[int] = Counter()
 
