@@ -92,7 +92,8 @@ class SubscriberMachine(RuleBasedStateMachine):
 
     @rule(n=peers, message=messages)
     def a_publisher_says_something(self, n, message):
-        if self.there[n] is not None:
+        # It may not have heard yet that this is no longer wanted; that nothing is, it has.
+        if self.there[n] is not None and self.counts:
             self.there[n].remote.say(message)
             self.net.talk()
             if self.wants(message):
