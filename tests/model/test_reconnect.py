@@ -169,6 +169,7 @@ class ReconnectMachine(RuleBasedStateMachine):
     def some_messages_are_written(self, messages, octets, cut):
         """So many whole messages and perhaps a little of the next; perhaps it breaks there."""
         self.net.links.output(self.link)
+        self.settle()
         sizes = map(self.link.connection.encoded_size, self.link.sending[:messages])
         size = self.link.control_size + sum(sizes) + octets - self.link.written
         if size > 0:
