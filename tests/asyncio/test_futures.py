@@ -70,8 +70,7 @@ async def awaited_by_two_tasks(call):
 @use
 async def asked_when_done(call):
     receiving = call()
-    while not receiving.done():
-        await asyncio.sleep(0)
+    await asyncio.wait([receiving])
     assert receiving.exception() is None
     assert not receiving.cancelled()
     assert receiving.result() == receiving.result()
@@ -122,8 +121,8 @@ async def ensured(call):
 
 @use
 async def as_completed(call):
-    for first in asyncio.as_completed([call()]):
-        return await first
+    (value,) = [await first for first in asyncio.as_completed([call()])]
+    return value
 
 
 @use
@@ -148,8 +147,7 @@ async def called_back(call):
     receiving, asked = call(), []
     receiving.add_done_callback(lambda future: asked.append(future.result()))
     value = await receiving
-    while not asked:
-        await asyncio.sleep(0)
+    await asyncio.sleep(0)
     assert asked == [value]
     return value
 
@@ -257,8 +255,8 @@ async def tasks_cancelled_while_they_wait(call):
 @drop
 async def tasks_cancelled_when_they_have_it(call):
     got, calls = [], [call(), call()]
-    tasks = [asyncio.create_task(put(got, receiving)) for receiving in calls]
     calls[0].add_done_callback(lambda _: [task.cancel() for task in tasks])
+    tasks = [asyncio.create_task(put(got, receiving)) for receiving in calls]
     await asyncio.sleep(0.01)
     for task in tasks:
         task.cancel()
@@ -357,9 +355,9 @@ async def test_messages_dropped_in_the_order_they_came_keep_their_order(net):
 async def test_of_two_that_await_the_same_receive_one_may_give_up(net):
     push, pull = await linked(net)
     receiving, got = pull.recv(), []
+    receiving.add_done_callback(lambda _: tasks[0].cancel())
     tasks = [asyncio.create_task(put(got, receiving)) for _ in range(2)]
     await asyncio.sleep(0)
-    receiving.add_done_callback(lambda _: tasks[0].cancel())
     push.send(b"1")
     await asyncio.wait(tasks)
     assert tasks[0].cancelled()
@@ -381,6 +379,48 @@ async def test_a_receive_left_over_when_its_loop_ends_gives_its_message_back(net
     await asyncio.create_task(leave())
     left.clear()
     assert await pull.recv() == b"1"
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_receive_that_is_done_and_cancelled_has_its_message_if_it_asks_first(net, when):
+    push, pull = await linked(net)
+    receiving = pull.recv()
+    if when == "before":
+        receiving.cancel()
+        await sent(net, push, pull, b"1", b"2")
+        receiving = pull.recv()
+    else:
+        await push.send(b"1")
+        await sent(net, push, pull, b"2")
+    assert not receiving.cancel()
+    assert not receiving.cancel()
+    assert receiving.done()
+    assert not receiving.cancelled()
+    assert receiving.result() == b"1"
+    assert await receiving == b"1"
+    assert await pull.recv() == b"2"
+    await nothing_more(pull)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@FORM
+async def test_a_receive_that_is_done_and_cancelled_lets_another_have_its_message(net, when, form):
+    push, pull = await linked(net)
+    method, text, expected = FORMS[form]
+    if when == "before":
+        await sent(net, push, pull, text % 1)
+    receiving = method(pull)()
+    if when == "after":
+        await push.send(text % 1)
+    receiving.cancel()
+    assert await method(pull)() == expected(1)
+    for _ in range(2):
+        with pytest.raises(asyncio.CancelledError):
+            receiving.result()
+    with pytest.raises(asyncio.CancelledError):
+        await receiving
+    del receiving
+    await nothing_more(pull)
 
 
 # -- parts of messages
@@ -411,9 +451,9 @@ async def test_the_rest_of_a_message_stays_when_its_second_part_is_given_back(ne
 async def test_tasks_that_wait_for_parts_and_give_up_together_lose_none(net):
     push, pull = await linked(net)
     got, calls = [], [pull.recv() for _ in range(3)]
+    calls[0].add_done_callback(lambda _: [task.cancel() for task in tasks])
     tasks = [asyncio.create_task(put(got, receiving)) for receiving in calls]
     await asyncio.sleep(0)
-    calls[0].add_done_callback(lambda _: [task.cancel() for task in tasks])
     await push.send_multipart([b"1", b"2", b"3"])
     await asyncio.wait(tasks)
     calls.clear()
@@ -603,12 +643,12 @@ async def test_waiting_calls_may_be_forgotten(net, close):
     gc.collect()
 
 
-async def test_an_error_that_nobody_asks_for_is_told_as_of_any_future(net, complaints, caplog):
+async def test_an_error_that_nobody_asks_for_is_told_as_of_any_future(net, caplog):
     pull = net.socket(zmq.PULL)
+    pull.bind(net.endpoint())
     pull.recv(zmq.DONTWAIT)
     pull.recv(timeout=0.001)
     await net.eventually(lambda: len(caplog.records) == 2)
-    assert {record.getMessage() for record in caplog.records} == {
-        "Future exception was never retrieved"
-    }
+    for record in caplog.records:
+        assert record.getMessage().startswith("Future exception was never retrieved")
     caplog.clear()

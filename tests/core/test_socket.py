@@ -166,6 +166,24 @@ def test_a_part_that_was_put_back_is_the_next_one():
     assert received_parts(net.core) == [(b"1", True), (b"2", False)]
 
 
+def test_messages_may_return_in_any_order_to_their_places():
+    net = Network("PULL")
+    remote = net.greet("PUSH")
+    remote.say(b"1", b"2", [b"3", b"4"], b"5")
+    net.talk()
+    first, second = net.core.receive(), net.core.receive()
+    net.core.put_back(second)
+    net.core.put_back(first, 0)
+    assert net.core.returned == 2
+    assert net.core.take_back(1) == second
+    net.core.put_back(second, 1)
+    assert [net.core.receive(), net.core.receive()] == [b"1", b"2"]
+    third, fourth = net.core.receive_part(), net.core.receive_part()
+    net.core.put_back_part(third)
+    net.core.put_back_part(fourth, 1)
+    assert received(net.core) == [[b"3", b"4"], b"5"]
+
+
 # -- lanes
 
 

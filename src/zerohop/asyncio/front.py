@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections import deque
 
 from zerohop.api.receive import as_frame, as_octets
 from zerohop.asyncio.futures import (
@@ -23,8 +22,10 @@ from zerohop.asyncio.futures import (
     Received,
     Waiting,
     WaitingReceive,
+    WaitingSend,
     as_frame_of_more,
 )
+from zerohop.asyncio.line import Line
 from zerohop.asyncio.returned import Returned
 from zerohop.constants import Errno, Flag
 from zerohop.errors import Again, ZMQError
@@ -78,9 +79,9 @@ class Front:
         self._turn: asyncio.Handle | None = None
         self._turn_started = 0.0
         self._wrote_at = 0.0
-        self._receivers: deque[WaitingReceive] = deque()
+        self._receivers = Line()
         self._returned = Returned(driver.core)
-        self._senders: deque[tuple[Waiting, Message, bool]] = deque()
+        self._senders = Line()
         self._conditions: list[tuple[Waiting, Callable[[], int]]] = []
         self._yielding: list[Waiting] = []
         driver.front = self
@@ -98,6 +99,8 @@ class Front:
         loop = self.find_loop()
         with self._lock:
             more = bool(flags & _SNDMORE)
+            if self._senders:
+                self._senders.tidy()
             try:
                 if self._senders:
                     raise Again
@@ -108,10 +111,8 @@ class Front:
                     wait = 0
                 if wait == 0:
                     return _failed(loop, error)
-                waiting = Waiting(loop, result)
-                if wait is not None:
-                    self._limit(waiting, wait, loop)
-                self._senders.append((waiting, message, more))
+                waiting = WaitingSend(loop, result, message, more=more)
+                self._wait(self._senders, waiting, wait, loop)
                 self._driver.pump()
                 return waiting
             except ZMQError as error:
@@ -177,6 +178,8 @@ class Front:
             else:
                 wait = self._options.rcvtimeo if timeout is None else max(timeout, 0)
             must_yield = not self.credit and self._spend(loop) and wait != 0
+            if self._receivers:
+                self._receivers.tidy()
             try:
                 if self._receivers or must_yield:
                     raise Again
@@ -187,9 +190,7 @@ class Front:
                 if wait == 0:
                     return _failed(loop, error)
                 waiting = WaitingReceive(self, convert, part=part, loop=loop)
-                if wait is not None:
-                    self._limit(waiting, wait, loop)
-                self._receivers.append(waiting)
+                self._wait(self._receivers, waiting, wait, loop)
                 self.receive_lane = None
                 if not must_yield and self._driver.has_work():
                     self._driver.pump()
@@ -211,7 +212,7 @@ class Front:
         value: Any = core.receive_part() if part else core.receive()
         number = self.number - self.credit
         self.number += 1
-        return value, self._returned.key_of_part(number, begun=begun) if part else number
+        return value, self._returned.key(number, begun=begun)
 
     def _after_receive(self) -> None:
         """Let a connection that was paused go on; tell an inproc sender that there is room."""
@@ -241,6 +242,11 @@ class Front:
             self._returned.put(value, key)
             self.receive_lane = None
             self._driver.woken()
+
+    def take_again(self, key: Key) -> bool:
+        """Take what was given back, if nobody has received it meanwhile."""
+        with self._lock:
+            return self._returned.take_again(key)
 
     # Turns of the loop
 
@@ -307,10 +313,10 @@ class Front:
         return served
 
     def _serve_receivers(self) -> bool:
-        waiting_list = self._receivers
+        line = self._receivers
         served = False
-        while waiting_list:
-            waiting = waiting_list[0]
+        while line:
+            waiting = line[0]
             if not waiting.done():
                 try:
                     message, key = self._take(part=waiting.part)
@@ -323,17 +329,17 @@ class Front:
                 else:
                     waiting.hand_over(message, key)
                     served = True
-            waiting_list.popleft()
+            line.popleft()
         return served
 
     def _serve_senders(self) -> bool:
-        waiting_list = self._senders
+        line = self._senders
         served = False
-        while waiting_list:
-            waiting, message, more = waiting_list[0]
+        while line:
+            waiting = line[0]
             if not waiting.done():
                 try:
-                    self._send_to_core(message, more=more)
+                    self._send_to_core(waiting.message, more=waiting.more)
                 except Again:
                     break
                 except ZMQError as error:
@@ -341,7 +347,7 @@ class Front:
                 else:
                     waiting.settle(waiting.value)
                     served = True
-            waiting_list.popleft()
+            line.popleft()
         return served
 
     def _serve_conditions(self) -> None:
@@ -379,8 +385,17 @@ class Front:
             self._driver.pump()
             return waiting
 
-    def _limit(self, waiting: Waiting, seconds: float, loop: asyncio.AbstractEventLoop) -> None:
-        waiting.timer = loop.call_later(seconds, waiting.fail, Again())
+    def _wait(
+        self, line: Line, waiting: Waiting, seconds: float | None, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        line.join(waiting)
+        if seconds is not None:
+            waiting.timer = loop.call_later(seconds, self._expire, line, waiting)
+
+    def _expire(self, line: Line, waiting: Waiting) -> None:
+        with self._lock:
+            waiting.fail(Again())
+            line.tidy()
 
     # The loop
 
@@ -421,16 +436,13 @@ class Front:
 
     def end(self) -> None:
         """The socket has been closed, lock held: whoever waits gets ENOTSOCK."""
-        waiting_list: list[Waiting] = [
-            *self._receivers,
-            *(waiting for waiting, _, _ in self._senders),
-            *(waiting for waiting, _ in self._conditions),
-        ]
+        everybody: list[Waiting] = [*self._receivers, *self._senders]
+        everybody += (waiting for waiting, _ in self._conditions)
         self._receivers.clear()
         self._senders.clear()
         self._conditions.clear()
         self.send_lane = self.receive_lane = None
-        for waiting in waiting_list:
+        for waiting in everybody:
             if not waiting.get_loop().is_closed():
                 error = ZMQError(Errno.ENOTSOCK, hint="the socket was closed meanwhile")
                 waiting.fail(error, quietly=True)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from zerohop.asyncio.returned import Key
+    from zerohop.patterns.pipe import Message
 else:
     Protocol = object
 
@@ -37,6 +38,9 @@ class Returns(Protocol):
 
     def give_back(self, value: Any, key: Key) -> None:
         """Put what was taken, a message or a part, back to where it was taken from."""
+
+    def take_again(self, key: Key) -> bool:
+        """Take back what was given back; False: somebody else has received it."""
 
 
 class _Done:
@@ -104,8 +108,12 @@ class _Sent(_Done, tuple):  # type: ignore[type-arg] # an empty tuple: awaiting 
 SENT: Awaitable[None] = _Sent()
 
 
-class Received(_Done, list):  # type: ignore[type-arg] # [value, key, front]; without front: taken
+class Received(_Done, list):  # type: ignore[type-arg] # see the docstring
     """A receive that is done: holds the value until it is taken.
+
+        [value, key, front]          nobody has got it
+        [value, key]                 taken
+        [value, key, front, None]    given back; to be asked for again
 
     A list, because CPython makes one of three items faster than an object of three attributes.
     """
@@ -119,10 +127,30 @@ class Received(_Done, list):  # type: ignore[type-arg] # [value, key, front]; wi
     __iter__ = __await__
 
     def result(self) -> Any:
-        """The value; again and again the same."""
+        """The value; again and again the same.
+
+        Raises:
+            CancelledError: it was called off, and another has received the message.
+        """
         if len(self) == 3:
             del self[2]
+        elif len(self) == 4:
+            if not self[2].take_again(self[1]):
+                raise asyncio.CancelledError
+            del self[2:]
         return self[0]
+
+    def cancel(self, msg: object = None) -> bool:
+        """Too late, as for every done future; but others may now receive the message.
+
+        Who asks first has it. (``gather``, when it is cancelled, cancels all its children, and
+        then holds on to them, until a garbage collection.)
+        """
+        del msg
+        if len(self) == 3 and type(self[1]) is int:
+            self.append(None)
+            self[2].give_back(self[0], self[1])
+        return False
 
     def __del__(self) -> None:
         if len(self) == 3:
@@ -188,6 +216,10 @@ class Converted(_Done):
             self._received.result()
         return error
 
+    def cancel(self, msg: object = None) -> bool:
+        """As :meth:`Received.cancel`."""
+        return self._received.cancel(msg)
+
     def __await__(self) -> Generator[Any, None, Any]:
         return self.result()
         yield
@@ -206,12 +238,11 @@ class Waiting:
         timer: the time limit.
     """
 
-    __slots__ = ("__weakref__", "_callbacks", "_future", "timer", "value")
+    __slots__ = ("__weakref__", "_future", "timer", "value")
     _asyncio_future_blocking = False  # asyncio.isfuture() is true: taken as it is
 
     def __init__(self, loop: asyncio.AbstractEventLoop, value: object = None) -> None:
         self._future: asyncio.Future[Any] = loop.create_future()
-        self._callbacks: list[tuple[Any, Any]] | None = None
         self.timer: asyncio.TimerHandle | None = None
         self.value = value
 
@@ -220,7 +251,7 @@ class Waiting:
     def settle(self, value: object) -> None:
         """Set the result; the caller has checked that it is not done."""
         if self.timer is not None:
-            self._stop_timer()
+            self._stop_waiting()
         self._future.set_result(value)
 
     def end(self, value: object) -> None:
@@ -235,7 +266,7 @@ class Waiting:
             error: the exception.
             quietly: nobody has to look at it: no "exception was never retrieved".
         """
-        self._stop_timer()
+        self._stop_waiting()
         if not self._future.done():
             self._future.set_exception(error)
             if quietly:
@@ -247,7 +278,7 @@ class Waiting:
         try:
             yield from self._future
         except asyncio.CancelledError:
-            self._stop_timer()
+            self._stop_waiting()
             raise
         return self.result()
 
@@ -271,7 +302,7 @@ class Waiting:
 
     def cancel(self, msg: Any = None) -> bool:
         """Call the operation off: nothing was sent, nothing was taken."""
-        self._stop_timer()
+        self._stop_waiting()
         return self._future.cancel(msg)
 
     def get_loop(self) -> asyncio.AbstractEventLoop:
@@ -280,37 +311,70 @@ class Waiting:
 
     def _make_cancelled_error(self) -> asyncio.CancelledError:
         """Asked for by ``asyncio.gather`` when it was cancelled."""
-        return self._future._make_cancelled_error()
+        return asyncio.CancelledError()
 
     def add_done_callback(
         self, callback: Callable[[Any], object], *, context: Context | None = None
     ) -> None:
         """Call back with this object, in the loop's turn after it is done."""
-
-        def call(_: asyncio.Future[Any]) -> None:
-            callback(self)
-
-        if self._callbacks is None:
-            self._callbacks = []
-        self._callbacks.append((callback, call))
-        self._future.add_done_callback(call, context=context)
+        self._future.add_done_callback(_Callback(self, callback), context=context)
 
     def remove_done_callback(self, callback: Callable[[Any], object]) -> int:
         """Do not call back; how many calls that saves."""
-        removed = 0
-        for pair in (self._callbacks or [])[:]:
-            if pair[0] == callback and self._callbacks is not None:
-                self._callbacks.remove(pair)
-                removed += self._future.remove_done_callback(pair[1])
-        return removed
+        return self._future.remove_done_callback(_Callback(self, callback))
 
-    def _stop_timer(self) -> None:
+    def _stop_waiting(self) -> None:
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._future!r}>"
+
+
+class _Callback:
+    """Calls back with the object that others know, where the future inside would name itself."""
+
+    __slots__ = ("_callback", "_waiting")
+
+    def __init__(self, waiting: Waiting, callback: Callable[[Any], object]) -> None:
+        self._waiting = waiting
+        self._callback = callback
+
+    def __call__(self, _: asyncio.Future[Any]) -> None:
+        self._callback(self._waiting)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Callback) and self._callback == other._callback
+
+    __hash__ = None  # type: ignore[assignment] # compared only, to be removed
+
+
+class WaitingSend(Waiting):
+    """A send that has to wait.
+
+    Attributes:
+        message: what is to be sent; nothing once it waits no more, for it may be lent.
+        more: its message has more parts (SNDMORE).
+    """
+
+    __slots__ = ("message", "more")
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, value: object, message: Message, *, more: bool
+    ) -> None:
+        super().__init__(loop, value)
+        self.message: Message = message
+        self.more = more
+
+    def settle(self, value: object) -> None:
+        """Set the result: the message is sent."""
+        self._stop_waiting()
+        self._future.set_result(value)
+
+    def _stop_waiting(self) -> None:
+        self.message = b""
+        super()._stop_waiting()
 
 
 class WaitingReceive(Waiting):
@@ -326,7 +390,7 @@ class WaitingReceive(Waiting):
         part: as above.
     """
 
-    __slots__ = ("_awaiting", "_conversion", "_convert", "_front", "_key", "part")
+    __slots__ = ("_awaiting", "_conversion", "_convert", "_front", "_key", "_offered", "part")
 
     def __init__(
         self,
@@ -336,14 +400,14 @@ class WaitingReceive(Waiting):
         part: bool,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
+        self._key: Key | None = None  # of a message that is here and that nobody has got
         self._future = loop.create_future()
-        self._callbacks = None
         self.timer = None
         self.part = part
         self._front = front
         self._convert = convert
         self._conversion: _Conversion | None = None
-        self._key: Key | None = None  # of a message that is here and that nobody has got
+        self._offered = False  # the message was given back, to whoever asks first
         self._awaiting = 0
 
     def has_more(self) -> None:
@@ -355,7 +419,7 @@ class WaitingReceive(Waiting):
         """Hand a message over; it is this object's until somebody gets it."""
         self._key = key
         if self.timer is not None:
-            self._stop_timer()
+            self._stop_waiting()
         convert = self._convert
         if convert is not None and not (convert is as_octets and type(value) is bytes):
             self._conversion = _Conversion(convert)
@@ -366,19 +430,27 @@ class WaitingReceive(Waiting):
         try:
             value = yield from self._future
         except BaseException:
-            self._stop_timer()
+            self._stop_waiting()
             self._awaiting -= 1
             if not self._awaiting:
-                self.return_message()
+                self._return_message()
             raise
+        if self._offered:
+            self._take_again()
         self._key = None
         return value if self._conversion is None else self._conversion.of(value)
 
     __iter__ = __await__
 
     def result(self) -> Any:
-        """The value; raises what went wrong, or InvalidStateError while it waits."""
+        """The value; raises what went wrong, or InvalidStateError while it waits.
+
+        Raises:
+            CancelledError: it was called off, and another has received the message.
+        """
         value = self._future.result()
+        if self._offered:
+            self._take_again()
         self._key = None
         return value if self._conversion is None else self._conversion.of(value)
 
@@ -388,15 +460,28 @@ class WaitingReceive(Waiting):
         if error is None and self._conversion is not None:
             error = self._conversion.failure(self._future.result())
             if error is not None:
+                if self._offered:
+                    self._take_again()
                 self._key = None
         return error
 
-    def return_message(self) -> None:
-        """Put a message that nobody got back to where it was taken from."""
+    def cancel(self, msg: Any = None) -> bool:
+        """Call the operation off. As :meth:`Received.cancel` when a message is here."""
+        if type(self._key) is int and not self._awaiting and not self._offered:
+            self._offered = True
+            self._front.give_back(self._future.result(), self._key)
+        return super().cancel(msg)
+
+    def _take_again(self) -> None:
+        if self._key is None or not self._front.take_again(self._key):
+            raise asyncio.CancelledError
+        self._offered = False
+
+    def _return_message(self) -> None:
         key, self._key = self._key, None
-        if key is not None:
+        if key is not None and not self._offered:
             self._front.give_back(self._future.result(), key)
 
     def __del__(self) -> None:
         if self._key is not None:
-            self.return_message()
+            self._return_message()

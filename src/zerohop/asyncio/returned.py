@@ -3,7 +3,7 @@
 Tasks give up in any order. So what is taken is numbered, and what returns is put in order again::
 
     key = number             a whole message
-    key = (number, index)    a part of one
+    key = (number, index)    a part of one, or all that was left of it
 
 Parts of the message that is begun return to what is left of it; with its first part it is begun no
 more. Parts of an older message wait together, as far as they have come back, for the next receive.
@@ -32,75 +32,96 @@ class Returned:
         core: where it is received from once more.
     """
 
-    __slots__ = ("_begun", "_core", "_index", "_indexes", "_numbers", "_parts")
+    __slots__ = ("_begun", "_core", "_indexes", "_next", "_numbers", "_parts")
 
     def __init__(self, core: SocketCore) -> None:
         self._core = core
         self._numbers: list[int] = []  # of the messages that are back, as the core has them
         self._parts: dict[int, list[int]] = {}  # of those that are back in part: their indexes
         self._begun = -1  # the number of the message that is received part by part
-        self._index = 0  # of the part that was taken last
         self._indexes: list[int] = []  # of its parts that are back
+        self._next = 0  # the index of its next part that was never taken
 
-    def key_of_part(self, number: int, *, begun: bool) -> Key:
-        """Note that a part was taken; return what :meth:`put` wants to know of it.
+    def key(self, number: int, *, begun: bool) -> Key:
+        """Note that something was taken; return what :meth:`put` wants to know of it.
 
         Args:
-            number: for a message that begins with this part.
+            number: for a message of which this is the first that is taken.
             begun: a message was begun before.
         """
-        if begun:
-            self._index += 1
-            del self._indexes[:1]
-        elif not self._core.receiving_more:
-            return number
+        if not begun:
+            indexes: list[int] = []
+            if len(self._numbers) > self._core.returned:  # it comes for the second time
+                number = self._numbers.pop(0)
+                indexes = self._parts.pop(number, indexes)
+            if not indexes and not self._core.receiving_more:
+                return number
+            self._begun = number
+            self._indexes = [index for index in indexes if index != _NEVER_TAKEN]
+            self._next = max(self._indexes, default=-1) + 1
+        if self._indexes:
+            index = self._indexes.pop(0)
         else:
-            self._begun, self._index = number, 0
+            index, self._next = self._next, self._next + 1
+        if not self._core.receiving_more:
             self._indexes.clear()
-        return self._begun, self._index
+        return self._begun, index
 
     def put(self, value: Message, key: Key) -> None:
-        """Put a message or part back: before all that were taken later."""
+        """Put what was taken back: before all that was taken later."""
         if not isinstance(key, tuple):
-            numbers = self._aligned()
-            at = bisect_left(numbers, key)
-            numbers.insert(at, key)
+            at = self._place(key)
+            self._numbers.insert(at, key)
             self._core.put_back(value, at)
             return
         number, index = key
-        assert not isinstance(value, list)  # a part
+        parts = _listed(value)
         if number != self._begun:
-            self._put_parts(number, [value], [index])
+            self._put_parts(number, parts, [index] * len(parts))
             return
         at = bisect_left(self._indexes, index)
-        self._indexes.insert(at, index)
-        self._core.put_back_part(value, at)
+        for part in reversed(parts):
+            self._indexes.insert(at, index)
+            self._core.put_back_part(part, at)
         if not index:
             parts = _listed(self._core.receive())
             left = [_NEVER_TAKEN] * (len(parts) - len(self._indexes))
             self._put_parts(number, parts, [*self._indexes, *left])
             self._begun = -1
 
+    def take_again(self, key: Key) -> bool:
+        """Take a whole message that is back; return whether it still was."""
+        assert isinstance(key, int)  # of parts it is never asked
+        at = self._place(key)
+        if self._numbers[at : at + 1] != [key]:
+            return False
+        del self._numbers[at]
+        self._core.take_back(at)
+        return True
+
     def _put_parts(self, number: int, parts: list[Part], indexes: list[int]) -> None:
-        numbers = self._aligned()
-        at = bisect_left(numbers, number)
-        if at < len(numbers) and numbers[at] == number:
+        at = self._place(number)
+        if self._numbers[at : at + 1] == [number]:
             parts = [*parts, *_listed(self._core.take_back(at))]
             indexes = [*indexes, *self._parts[number]]
             order = sorted(range(len(parts)), key=indexes.__getitem__)
             parts, indexes = [parts[n] for n in order], [indexes[n] for n in order]
         else:
-            numbers.insert(at, number)
+            self._numbers.insert(at, number)
         self._parts[number] = indexes
         self._core.put_back(parts if len(parts) > 1 else parts[0], at)
 
-    def _aligned(self) -> list[int]:
-        """The numbers, without those of messages that were received meanwhile."""
+    def _place(self, number: int) -> int:
+        """How many messages are back that come before this one."""
         numbers = self._numbers
-        for number in numbers[: len(numbers) - self._core.returned]:
-            self._parts.pop(number, None)
-        del numbers[: len(numbers) - self._core.returned]
-        return numbers
+        received = len(numbers) - self._core.returned
+        if received > 0:  # meanwhile, through a shadow
+            for gone in numbers[:received]:
+                self._parts.pop(gone, None)
+            del numbers[:received]
+        else:
+            numbers[:0] = [-1] * -received  # put back by a shadow, which gives no number
+        return bisect_left(numbers, number)
 
 
 def _listed(message: Message) -> list[Part]:
