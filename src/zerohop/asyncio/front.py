@@ -112,7 +112,9 @@ class Front:
                 if wait == 0:
                     return _failed(loop, error)
                 waiting = WaitingSend(loop, result, message, more=more)
-                self._wait(self._senders, waiting, wait, loop)
+                self._senders.append(waiting)
+                if wait is not None:
+                    waiting.timer = loop.call_later(wait, self._expire, self._senders, waiting)
                 self._driver.pump()
                 return waiting
             except ZMQError as error:
@@ -184,13 +186,15 @@ class Front:
                 if self._receivers or must_yield:
                     raise Again
                 message, key = self._take(part=part)
-                if part and self._core.receiving_more and convert is as_frame:
+                if convert is as_frame and self._core.receiving_more:
                     convert = as_frame_of_more
             except Again as error:
                 if wait == 0:
                     return _failed(loop, error)
                 waiting = WaitingReceive(self, convert, part=part, loop=loop)
-                self._wait(self._receivers, waiting, wait, loop)
+                self._receivers.append(waiting)
+                if wait is not None:
+                    waiting.timer = loop.call_later(wait, self._expire, self._receivers, waiting)
                 self.receive_lane = None
                 if not must_yield and self._driver.has_work():
                     self._driver.pump()
@@ -212,7 +216,9 @@ class Front:
         value: Any = core.receive_part() if part else core.receive()
         number = self.number - self.credit
         self.number += 1
-        return value, self._returned.key(number, begun=begun)
+        if begun or self._returned.numbers or core.receiving_more:
+            return value, self._returned.key(number, begun=begun)
+        return value, number
 
     def _after_receive(self) -> None:
         """Let a connection that was paused go on; tell an inproc sender that there is room."""
@@ -320,7 +326,7 @@ class Front:
             if not waiting.done():
                 try:
                     message, key = self._take(part=waiting.part)
-                    if waiting.part and self._core.receiving_more:
+                    if type(key) is tuple and self._core.receiving_more:
                         waiting.has_more()
                 except Again:
                     break
@@ -384,13 +390,6 @@ class Front:
             self._conditions.append((waiting, holds))
             self._driver.pump()
             return waiting
-
-    def _wait(
-        self, line: Line, waiting: Waiting, seconds: float | None, loop: asyncio.AbstractEventLoop
-    ) -> None:
-        line.join(waiting)
-        if seconds is not None:
-            waiting.timer = loop.call_later(seconds, self._expire, line, waiting)
 
     def _expire(self, line: Line, waiting: Waiting) -> None:
         with self._lock:

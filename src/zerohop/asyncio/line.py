@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from zerohop.asyncio.futures import Waiting
-
 _CROWD = 64
 
 
@@ -23,11 +19,6 @@ class Line(deque):  # type: ignore[type-arg] # of Waiting; no Generic at run tim
     def __init__(self) -> None:
         super().__init__()
         self._crowd = _CROWD  # with so many it is worth looking behind the first
-
-    def join(self, waiting: Waiting) -> None:
-        """Queue up behind those that still wait."""
-        self.tidy()
-        self.append(waiting)
 
     def tidy(self) -> None:
         """Let those go that wait no more: at once in front, now and then behind one that waits."""

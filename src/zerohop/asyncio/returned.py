@@ -30,13 +30,16 @@ class Returned:
 
     Args:
         core: where it is received from once more.
+
+    Attributes:
+        numbers: of the messages that are back, as the core has them.
     """
 
-    __slots__ = ("_begun", "_core", "_indexes", "_next", "_numbers", "_parts")
+    __slots__ = ("_begun", "_core", "_indexes", "_next", "_parts", "numbers")
 
     def __init__(self, core: SocketCore) -> None:
         self._core = core
-        self._numbers: list[int] = []  # of the messages that are back, as the core has them
+        self.numbers: list[int] = []
         self._parts: dict[int, list[int]] = {}  # of those that are back in part: their indexes
         self._begun = -1  # the number of the message that is received part by part
         self._indexes: list[int] = []  # of its parts that are back
@@ -51,8 +54,8 @@ class Returned:
         """
         if not begun:
             indexes: list[int] = []
-            if len(self._numbers) > self._core.returned:  # it comes for the second time
-                number = self._numbers.pop(0)
+            if len(self.numbers) > self._core.returned:  # it comes for the second time
+                number = self.numbers.pop(0)
                 indexes = self._parts.pop(number, indexes)
             if not indexes and not self._core.receiving_more:
                 return number
@@ -71,7 +74,7 @@ class Returned:
         """Put what was taken back: before all that was taken later."""
         if not isinstance(key, tuple):
             at = self._place(key)
-            self._numbers.insert(at, key)
+            self.numbers.insert(at, key)
             self._core.put_back(value, at)
             return
         number, index = key
@@ -93,27 +96,27 @@ class Returned:
         """Take a whole message that is back; return whether it still was."""
         assert isinstance(key, int)  # of parts it is never asked
         at = self._place(key)
-        if self._numbers[at : at + 1] != [key]:
+        if self.numbers[at : at + 1] != [key]:
             return False
-        del self._numbers[at]
+        del self.numbers[at]
         self._core.take_back(at)
         return True
 
     def _put_parts(self, number: int, parts: list[Part], indexes: list[int]) -> None:
         at = self._place(number)
-        if self._numbers[at : at + 1] == [number]:
+        if self.numbers[at : at + 1] == [number]:
             parts = [*parts, *_listed(self._core.take_back(at))]
             indexes = [*indexes, *self._parts[number]]
             order = sorted(range(len(parts)), key=indexes.__getitem__)
             parts, indexes = [parts[n] for n in order], [indexes[n] for n in order]
         else:
-            self._numbers.insert(at, number)
+            self.numbers.insert(at, number)
         self._parts[number] = indexes
         self._core.put_back(parts if len(parts) > 1 else parts[0], at)
 
     def _place(self, number: int) -> int:
         """How many messages are back that come before this one."""
-        numbers = self._numbers
+        numbers = self.numbers
         received = len(numbers) - self._core.returned
         if received > 0:  # meanwhile, through a shadow
             for gone in numbers[:received]:
