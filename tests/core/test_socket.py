@@ -88,6 +88,37 @@ def test_parts_that_cannot_be_sent_now_are_kept():
     assert pull.taken() == [[b"1", b"2"]]
 
 
+def test_parts_of_a_message_that_cannot_be_sent_at_all_are_not_put_before_the_next():
+    net = Network("ROUTER", router_mandatory=True)
+    goes, stays = (net.greet("DEALER", identity=name) for name in (b"goes", b"stays"))
+    net.core.send_part(b"goes")
+    net.cut(goes)
+    with pytest.raises(ZMQError) as unreachable:
+        net.core.send(b"x")
+    assert unreachable.value.errno == Errno.EHOSTUNREACH
+    net.core.send_part(b"stays")
+    net.core.send(b"y")
+    net.talk()
+    assert stays.taken() == [b"y"]
+
+
+def test_the_last_part_may_be_sent_again_when_there_is_room():
+    net = Network("STREAM", sndhwm=1)
+    remote = net.join("STREAM")
+    routing_id, _ = net.core.receive()
+    remote.reads = False
+    net.core.send_part(routing_id)
+    (peer,) = net.links.peers
+    peer.outbound.push(b"first")
+    with pytest.raises(Again):
+        net.core.send_part(b"second")
+    remote.reads = True
+    net.talk()
+    net.core.send_part(b"second")
+    net.talk()
+    assert remote.taken() == [b"first", b"second"]
+
+
 def test_where_every_message_has_so_many_parts_the_last_one_completes_it():
     net = Network("STREAM")
     remote = net.join("STREAM")

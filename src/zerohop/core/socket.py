@@ -24,6 +24,7 @@ from zerohop.core.inproc import Inproc
 from zerohop.core.link import Dialer, Link, Listener
 from zerohop.core.links import Links
 from zerohop.errors import (
+    Again,
     ContextTerminated,
     HandshakeError,
     UsageError,
@@ -118,9 +119,7 @@ class SocketCore:
                 Errno.ENOTSUP, hint=f"{self.type_name} sockets only receive; they cannot send"
             )
         if self._parts_out:
-            more = message if isinstance(message, list) else [message]
-            self.pattern.send([*self._parts_out, *more])
-            self._parts_out.clear()
+            self._complete(message if isinstance(message, list) else [message])
         else:
             self.pattern.send(message)
 
@@ -136,12 +135,22 @@ class SocketCore:
             self.send(part)
         if not self._parts_out:
             self.pattern.check_send(part)
-        self._parts_out.append(part)
         self.send_lane = None
-        if len(self._parts_out) == self.pattern.parts_in_a_message:
-            message = self._parts_out[:]
+        if len(self._parts_out) + 1 == self.pattern.parts_in_a_message:
+            self._complete([part])
+        else:
+            self._parts_out.append(part)
+
+    def _complete(self, rest: list[Part]) -> None:
+        """Send the parts that were kept, and these. If they can never be sent, forget them."""
+        try:
+            self.pattern.send([*self._parts_out, *rest])
+        except Again:
+            raise
+        except ZMQError:
             self._parts_out.clear()
-            self.pattern.send(message)
+            raise
+        self._parts_out.clear()
 
     def receive(self) -> Message:
         """The next message, or what is left of the one that :meth:`receive_part` has begun.
