@@ -1,5 +1,6 @@
 import pytest
 
+from tests.api.plain import PlainContext, PlainSocket
 from zerohop import constants as zmq
 from zerohop.api.feed import _LIMIT
 from zerohop.constants import Event
@@ -117,3 +118,25 @@ def test_closing_the_socket_ends_its_monitor(context):
     ]  # fmt: skip
     monitor.close()
     assert not context._io.drivers
+
+
+@pytest.mark.parametrize("closed", ["the shadow", "the original"])
+def test_a_monitor_made_through_a_shadow_ends_with_the_socket(closed):
+    context = PlainContext()
+    s = context.socket(zmq.REP)
+    shadow = PlainSocket.shadow(s)
+    monitor = shadow.get_monitor_socket()
+    (shadow if closed == "the shadow" else s).close()
+    assert next_event(monitor)["event"] == Event.MONITOR_STOPPED
+    monitor.close()
+    context.term(timeout=0)  # nothing holds it
+
+
+def test_a_shadow_has_the_monitor_of_its_socket(context):
+    s = context.socket(zmq.REP)
+    shadow = PlainSocket.shadow(s)
+    monitor = s.get_monitor_socket()
+    assert shadow.get_monitor_socket() is monitor
+    shadow.disable_monitor()
+    assert next_event(monitor)["event"] == Event.MONITOR_STOPPED
+    assert s.get_monitor_socket() is not monitor

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from zerohop.api.context import ContextBase
     from zerohop.api.feed import Feed
     from zerohop.api.records import MonitorRecords
+    from zerohop.api.socket import SocketBase
     from zerohop.core.socket import SocketCore
     from zerohop.io.context import ContextIO
     from zerohop.io.driver import SocketDriver
@@ -28,7 +29,11 @@ _numbers = itertools.count(1)
 
 
 class MonitorMethods:
-    """The part of a Socket that reports what happens to its connections."""
+    """The part of a Socket that reports what happens to its connections.
+
+    A monitor belongs to the original, whichever of its shadows was asked for it: it ends with the
+    socket, and a shadow may be gone long before.
+    """
 
     __slots__ = ("_feed", "_monitor_socket")
 
@@ -40,6 +45,11 @@ class MonitorMethods:
         _context_io: ContextIO
         _core: SocketCore
         _driver: SocketDriver
+        _shadowed: SocketBase | None
+
+    def _monitored(self) -> MonitorMethods:
+        """The Socket that has the monitor: the original, where this one is a shadow."""
+        return self._shadowed or self
 
     def monitor(self, addr: str | None, events: int = Event.ALL) -> None:
         """Publish what happens to this socket's connections on a PAIR (``zmq_socket_monitor``).
@@ -56,12 +66,13 @@ class MonitorMethods:
         with self._driver.lock:
             if self._core.closed:
                 raise ZMQError(Errno.ENOTSOCK)
-            self._stop_feed()
+            original = self._monitored()
+            original._stop_feed()
             if addr is not None:
                 from zerohop.api.feed import Feed
 
-                self._feed = Feed(self._context_io, check_address(addr), events)
-                self._core.links.monitors.append(self._feed)
+                feed = original._feed = Feed(self._context_io, check_address(addr), events)
+                self._core.links.monitors.append(feed)
 
     def get_monitor_socket(self, events: int | None = None, addr: str | None = None) -> Any:
         """Return a PAIR that receives what happens to this socket's connections.
@@ -76,14 +87,15 @@ class MonitorMethods:
         Raises:
             ZMQError: as :meth:`monitor`.
         """
-        if self._monitor_socket is not None and not self._monitor_socket.closed:
-            return self._monitor_socket
+        original = self._monitored()
+        if original._monitor_socket is not None and not original._monitor_socket.closed:
+            return original._monitor_socket
         if addr is None:
             addr = f"inproc://monitor.s-{next(_numbers)}"
         self.monitor(addr, Event.ALL if events is None else events)
-        self._monitor_socket = self.context.socket(SocketType.PAIR)
-        self._monitor_socket.connect(addr)
-        return self._monitor_socket
+        pair = original._monitor_socket = self.context.socket(SocketType.PAIR)
+        pair.connect(addr)
+        return pair
 
     def disable_monitor(self) -> None:
         """Report no more; the PAIR gets MONITOR_STOPPED as its last event and stays open.
@@ -92,7 +104,7 @@ class MonitorMethods:
             ZMQError: ENOTSOCK, closed.
         """
         self.monitor(None)
-        self._monitor_socket = None
+        self._monitored()._monitor_socket = None
 
     def _stop_feed(self) -> None:
         feed, self._feed = self._feed, None
