@@ -130,15 +130,6 @@ def test_destroy_closes_every_socket():
     assert all(s.closed for s in sockets)
 
 
-def test_the_release_of_each_socket_can_be_heard_of(context):
-    context.socket(zmq.PUB).close()
-    kept, heard = [context.socket(zmq.PUB), context.socket(zmq.PUB)], []
-    context._when_released(lambda: heard.append(len(context._io.drivers)))
-    for s in kept:
-        s.close()
-    assert heard == [1, 0]
-
-
 def test_a_with_block_destroys_and_complains_of_what_is_open():
     with PlainContext() as context:
         context.socket(zmq.PUB).close()
@@ -225,3 +216,10 @@ def test_threads_that_ask_at_once_get_the_same_instance():
         thread.join(10)
     assert len(set(got)) == 1
     PlainContext.instance().term()
+
+
+def test_a_socket_whose_default_option_is_wrong_is_closed(context):
+    context.setsockopt(zmq.LINGER, "soon")
+    with pytest.raises(TypeError) as caught:
+        context.socket(zmq.PUB)
+    assert not context._io.drivers, caught  # whose traceback still has the socket

@@ -66,3 +66,16 @@ def test_the_child_of_a_busy_process_finds_no_lock_held():
     thread.join(10)
     timer.join(10)
     context.term()
+
+
+@pytest.mark.parametrize("made_by", ["the original", "a shadow"])
+def test_every_socket_in_the_child_is_told_that_it_was_closed(made_by):
+    original = PlainContext()
+    context = original if made_by == "the original" else PlainContext.shadow(original)
+    s = context.socket(zmq.REP)
+    second = type(s).shadow(s)
+    told = in_child(lambda: (s._ended, second._ended, context.closed, original.closed))
+    assert told == str((True, True, True, True))
+    assert not (s._ended or context.closed)
+    s.close()
+    original.term()

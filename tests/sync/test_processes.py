@@ -190,6 +190,44 @@ def test_a_child_has_closed_sockets_and_a_fresh_instance_and_the_parent_goes_on(
     assert (out, code) == (["fine"], 0)
 
 
+def test_asyncio_sockets_in_a_child_are_closed_too():
+    """Their lanes as well: a send would look done, and nobody would ever write it."""
+    out, code = run("""
+        import asyncio
+        import zerohop.asyncio
+
+        context = zmq.asyncio.Context()
+
+        async def use_and_fork():
+            push, pull = context.socket(zmq.PUSH), context.socket(zmq.PULL)
+            pull.bind("tcp://127.0.0.1:*")
+            push.connect(pull.last_endpoint.decode())
+            await push.send(b"before")
+            assert await pull.recv() == b"before"
+            child = os.fork()
+            if not child:
+                for call in (lambda: push.send(b"x"), pull.recv):
+                    asyncio.run(refused(call))
+                os._exit(7)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+            await push.send(b"after")
+            assert await pull.recv() == b"after"
+            context.destroy(linger=0)
+
+        async def refused(call):
+            try:
+                await call()
+            except zmq.ZMQError as error:
+                assert error.errno == zmq.ENOTSOCK
+            else:
+                raise AssertionError
+
+        asyncio.run(use_and_fork())
+        print("fine")
+    """)
+    assert (out, code) == (["fine"], 0)
+
+
 def test_forking_while_other_threads_are_at_it():
     out, code = run(
         """
@@ -289,7 +327,8 @@ def test_no_linger_no_waiting_at_exit():
         started = time.monotonic()
         from zerohop.io import context as module
         atexit.register(lambda: print(int(time.monotonic() - started < 0.5)))
-        atexit.register(module._write_what_was_sent)  # runs before the line above: last in, first out
+        # Last in, first out: this runs before the line above.
+        atexit.register(module._write_what_was_sent)
     """)
     assert (out, code) == (["1"], 0)
 

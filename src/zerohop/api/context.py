@@ -4,8 +4,8 @@ A kind of Context fills these hooks::
 
     _socket_class                  what socket() makes
     _start()                       at the end of the constructor
-    _wait_released(seconds)        wait until ``_io.drivers`` is empty (``_when_released`` tells),
-                                   at most so many seconds (None: without limit); whether it is
+    _wait_released(seconds)        wait until ``_io.drivers`` is empty, at most so many seconds
+                                   (None: without limit); whether it is
     _stop()                        nothing is left: end the loop, give descriptors back
 """
 
@@ -85,7 +85,7 @@ class ContextBase(ContextOptionAccess):
             self._options.set(ContextOption.IO_THREADS, io_threads)
             self._io = ContextIO()
             _by_handle[id(self._io)] = self
-            _at_fork.add(self)
+        _at_fork.add(self)
         self._start()
         self._closed = False
 
@@ -161,11 +161,15 @@ class ContextBase(ContextOptionAccess):
             raise ZMQError(Errno.ENOTSUP, hint="the context is closed; make another one")
         make = self._socket_class if socket_class is None else socket_class
         made = make(self, socket_type, **kwargs)
-        for option, value in self.sockopts.items():
-            try:
-                made.set(option, value)
-            except ZMQError:  # not an option of this type: pyzmq ignores it, too
-                continue
+        try:
+            for option, value in self.sockopts.items():
+                try:
+                    made.set(option, value)
+                except ZMQError:  # not an option of this type: pyzmq ignores it, too
+                    continue
+        except BaseException:
+            made.close(0)  # nobody else will ever have it
+            raise
         return made
 
     def _check_room(self) -> None:
@@ -222,11 +226,6 @@ class ContextBase(ContextOptionAccess):
             if driver.core.closed
         ]
         return "; ".join([*still_open, *lingering]) or "nothing any more"
-
-    def _when_released(self, callback: Callable[[], object]) -> None:
-        """Call back, lock held, each time that a socket's last rest is gone. Lock held."""
-        for driver in self._io.drivers:
-            driver.on_released.append(callback)
 
     def destroy(self, linger: int | None = None) -> None:
         """Close every socket made by this context, then :meth:`term`.
@@ -299,11 +298,17 @@ class ContextBase(ContextOptionAccess):
         return f"<{name}({sockets}) at {id(self):#x}{closed}>"
 
     def _abandon(self) -> None:
-        """In a forked child: give back copies of descriptors; the parent's sockets go on."""
+        """In a forked child: give back copies of descriptors; the parent's sockets go on.
+
+        No lane may lead into a queue that nobody reads, so each Socket is told, too.
+        """
         object.__setattr__(self, "_closed", True)
         for driver in list(self._io.drivers):
             driver.abandon()
         self._io.drivers.clear()
+        for socket in list(self._sockets):
+            for front in (socket, *socket._shadows):
+                front._on_close()
 
 
 def _resolve(address: ContextBase | int) -> ContextBase:

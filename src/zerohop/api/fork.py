@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["contexts"]
 
 contexts: weakref.WeakSet[ContextBase] = weakref.WeakSet()
-"""Every context of this process that is not a shadow."""
+"""Every context of this process; a shadow shares the lock, and has sockets of its own."""
 
 _PATIENCE = 1.0  # seconds; a fork must not hang because some thread does
 _held: list[ContextBase] = []

@@ -47,13 +47,6 @@ class Context(ContextBase):
         if self._io.drivers:
             self._reactor.call_soon_threadsafe(_stop_when_released, self._io, self._reactor)
 
-    def _abandon(self) -> None:
-        """In a forked child: no lane may lead into a queue that nobody reads."""
-        super()._abandon()
-        for socket in list(self._sockets):
-            for front in (socket, *socket._shadows):
-                front._on_close()
-
 
 def _stop_when_released(io: ContextIO, reactor: Reactor) -> None:
     """Stop a reactor whose Context is gone as soon as no socket needs it. Lock held."""
