@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from time import monotonic  # not the loop's: uvloop's clock stands still during a turn
 
 from zerohop.api.receive import as_frame, as_octets
 from zerohop.asyncio.futures import (
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from zerohop.io.driver import SocketDriver
     from zerohop.patterns.pipe import Message, Pipe
 
-CREDIT = 64  # operations between two looks at the clock; also messages queued before a flush
+CREDIT = 64  # operations at most between two looks at the clock, messages before a flush
 _TURN = 0.0004  # seconds a socket may keep the loop: a 1 ms ticker stays above 500 a second
 _MOMENT = 50e-6  # seconds; sends that follow each other faster are gathered
 _DONTWAIT = int(Flag.DONTWAIT)
@@ -59,9 +60,9 @@ class Front:
     """
 
     __slots__ = (
-        "_conditions", "_context", "_core", "_driver", "_lock", "_loop", "_options", "_receivers",
-        "_returned", "_senders", "_turn", "_turn_started", "_wrote_at", "_yielding", "credit",
-        "looks_back", "number", "receive_lane", "send_lane",
+        "_conditions", "_context", "_core", "_driver", "_grant", "_lock", "_loop", "_options",
+        "_receivers", "_resumed", "_returned", "_senders", "_turn", "_turn_started", "_wrote_at",
+        "_yielding", "credit", "looks_back", "number", "receive_lane", "send_lane",
     )  # fmt: skip
 
     def __init__(self, driver: SocketDriver, context: ContextIO) -> None:
@@ -73,12 +74,14 @@ class Front:
         self.send_lane: Pipe | None = None
         self.receive_lane: Pipe | None = None
         self.credit = 0
+        self._grant = CREDIT
         self.number = 0
         self.looks_back = 8
         self._loop: asyncio.AbstractEventLoop | None = None
         self._turn: asyncio.Handle | None = None
         self._turn_started = 0.0
         self._wrote_at = 0.0
+        self._resumed = False  # a receive that waited has got its message
         self._receivers = Line()
         self._returned = Returned(driver.core)
         self._senders = Line()
@@ -146,9 +149,7 @@ class Front:
             return SENT if result is None else _done(loop, result)
         self._driver.pump()
         if self._spend(loop):
-            waiting = Waiting(loop, result)
-            self._yielding.append(waiting)
-            return waiting
+            return self._yield(loop, result)
         return SENT if result is None else _done(loop, result)
 
     def wake_reader(self, lane: Pipe) -> None:
@@ -233,6 +234,11 @@ class Front:
         ):
             self._driver.pump()
 
+    def put_first(self, message: Message) -> None:
+        """A message that the lane's user cannot deal with is the next one to be received."""
+        with self._lock:
+            self._core.put_back(message)
+
     def drained(self, lane: Pipe) -> None:
         """A message was taken from the lane, which is marked full: half empty, it goes on."""
         if len(lane.messages) <= lane.resume_at:
@@ -259,18 +265,25 @@ class Front:
     def _first(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Whether nothing was written a moment ago: then this message goes at once.
 
-        Otherwise there may be more to come: the loop is asked to call at the end of its turn.
+        Otherwise there may be more to come: the loop is asked to call at the end of its turn. So it
+        is now and then in any case, to find out whether it still comes round; unless a receive had
+        to wait meanwhile, which shows it.
         """
-        now = loop.time()
-        if now - self._wrote_at > _MOMENT:
+        now = monotonic()
+        lone = now - self._wrote_at > _MOMENT
+        if lone:
             self._wrote_at = now
-            return True
-        self._turn_started = now
-        self._turn = loop.call_soon(self._end_turn)
-        return False
+            if self._resumed:
+                self._resumed = False
+                self._turn_started = now
+                return True
+            if now - self._turn_started < _TURN:
+                return True
+        self._begin_turn(loop, now)
+        return lone
 
-    def _begin_turn(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._turn_started = loop.time()
+    def _begin_turn(self, loop: asyncio.AbstractEventLoop, now: float) -> None:
+        self._turn_started = now
         self._turn = loop.call_soon(self._end_turn)
 
     def _end_turn(self) -> None:
@@ -280,23 +293,37 @@ class Front:
             self._wrote_at = self._turn_started
             self._renew_credit()
             for waiting in self._yielding:
-                if not waiting.done():
-                    waiting.settle(waiting.value)
+                waiting.end(waiting.value)
             self._yielding.clear()
             self._driver.pump()
 
     def _spend(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """The credit is used up: renew it, or say that it is time to yield."""
+        """The credit is used up: renew it, or say that it is time to yield.
+
+        The next credit is what fits into a turn, if this one has lasted longer: the program works
+        on each message.
+        """
+        now = monotonic()
+        lasted = now - self._turn_started
         if self._turn is None:
-            self._begin_turn(loop)
-        elif loop.time() - self._turn_started > _TURN:
+            self._begin_turn(loop, now)
+        elif lasted > _TURN:
+            self._grant = max(1, int(self._grant * _TURN / lasted))
             return True
+        elif lasted < _TURN / 2 and self._grant < CREDIT:
+            self._grant *= 2
         self._renew_credit()
         return False
 
     def _renew_credit(self) -> None:
-        self.credit = CREDIT
+        self.credit = self._grant
         self.number += CREDIT  # so that ``number - credit`` only ever grows
+
+    def _yield(self, loop: asyncio.AbstractEventLoop, value: Any) -> Waiting:
+        """What is done, but given only when the loop has come round."""
+        waiting = Waiting(loop, value)
+        self._yielding.append(waiting)
+        return waiting
 
     # Waiting
 
@@ -312,10 +339,10 @@ class Front:
             self._serve_conditions()
         if served:
             core.settle()
-        # Somebody who watches the descriptor (ZMQ_FD) must see every step.
-        watched = self._driver.watched
-        self.send_lane = None if watched or self._senders else core.send_lane
-        self.receive_lane = None if watched or self._receivers else core.receive_lane
+        # Somebody who watches the descriptor (ZMQ_FD) must see every step; and ETERM is for all.
+        closed = self._driver.watched or core.context.terminated
+        self.send_lane = None if closed or self._senders else core.send_lane
+        self.receive_lane = None if closed or self._receivers else core.receive_lane
         return served
 
     def _serve_receivers(self) -> bool:
@@ -334,7 +361,7 @@ class Front:
                     waiting.fail(error)
                 else:
                     waiting.hand_over(message, key)
-                    served = True
+                    served = self._resumed = True
             line.popleft()
         return served
 
@@ -362,6 +389,7 @@ class Front:
             if waiting.done():
                 continue
             try:
+                self._core.check_open()
                 value = holds()
             except ZMQError as error:
                 waiting.fail(error)
@@ -379,10 +407,14 @@ class Front:
         loop = self.find_loop()
         with self._lock:
             try:
+                self._core.check_open()
                 value = holds()
             except ZMQError as error:
                 return _failed(loop, error)
             if value:
+                if not self.credit and self._spend(loop):
+                    return self._yield(loop, value)
+                self.credit -= 1
                 return _done(loop, value)
             waiting = Waiting(loop)
             if seconds is not None:
@@ -446,8 +478,8 @@ class Front:
                 error = ZMQError(Errno.ENOTSOCK, hint="the socket was closed meanwhile")
                 waiting.fail(error, quietly=True)
         for waiting in self._yielding:
-            if not waiting.done() and not waiting.get_loop().is_closed():
-                waiting.settle(waiting.value)
+            if not waiting.get_loop().is_closed():
+                waiting.end(waiting.value)
         self._yielding.clear()
 
 
@@ -472,8 +504,12 @@ def released(driver: SocketDriver) -> asyncio.Future[None]:
         if not future.done():
             future.set_result(None)
 
+    def tell() -> None:
+        if not loop.is_closed():  # else whoever waited there has gone
+            loop.call_soon_threadsafe(done)
+
     if driver.released:
         done()
     else:
-        driver.on_released.append(lambda: loop.call_soon_threadsafe(done))
+        driver.on_released.append(tell)
     return future

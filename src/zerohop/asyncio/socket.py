@@ -115,7 +115,7 @@ class Socket(SocketBase):
             messages = lane.messages
             messages.append(data)
             if len(messages) == lane.hwm:
-                lane.full = True
+                lane.mark_full()
             if lane.asleep:
                 front.wake_reader(lane)
             return SENT
@@ -166,7 +166,7 @@ class Socket(SocketBase):
             messages = lane.messages
             messages.append(msg_parts[:])
             if len(messages) == lane.hwm:
-                lane.full = True
+                lane.mark_full()
             if lane.asleep:
                 front.wake_reader(lane)
             return SENT
@@ -211,7 +211,7 @@ class Socket(SocketBase):
                     if lane.full:
                         front.drained(lane)
                     return Received((message, front.number - credit, front))
-                lane.messages.appendleft(message)
+                front.put_first(message)
         del track
         return self._receive(flags, timeout, as_octets if copy else as_frame, part=True)
 

@@ -283,7 +283,7 @@ class Links:
     def hang_up(self, dialer: Dialer) -> None:
         """disconnect(): no new messages for the peer; the link ends once its queue is out.
 
-        The caller bounds the wait (LINGER) and then calls :meth:`cut`.
+        The caller bounds the wait (LINGER) and then calls :meth:`cut_source`.
         """
         dialer.leaving = True
         peer = dialer.peer
@@ -301,6 +301,15 @@ class Links:
         if dialer.link is not None:
             self._close(dialer.link)
         self.dialers.drop(dialer)
+
+    def cut_source(self, source: Dialer | Listener) -> None:
+        """The time is over that disconnect() or unbind() gives to what is still queued."""
+        if isinstance(source, Listener):
+            for link in list(self.open_links):
+                if link.source is source:
+                    self._close(link)
+        elif source in self.dialers:
+            self.cut(source)
 
     def hang_up_accepted(self, listener: Listener) -> None:
         """unbind(): the peers that came through the listener leave once their queues are out."""
@@ -383,6 +392,8 @@ class Links:
                 continue
             if what.closing:
                 continue
+            if what.peer is not None and what.handshaken and what.peer.inbound.full:
+                what.connection.not_reading(now)
             try:
                 what.connection.handle_deadline(now)
             except ProtocolError as error:

@@ -116,5 +116,5 @@ def put_back(pipe: Pipe, messages: list[Message]) -> None:
         return
     pipe.messages.extendleft(reversed(messages))
     if 0 < pipe.hwm <= len(pipe.messages):
-        pipe.full = True
+        pipe.mark_full()
     pipe.asleep = False

@@ -118,6 +118,8 @@ class SocketCore:
             raise UsageError(
                 Errno.ENOTSUP, hint=f"{self.type_name} sockets only receive; they cannot send"
             )
+        if self._returned and self.pattern.takes_turns:
+            self._give_up_returned()
         if self._parts_out:
             self._complete(message if isinstance(message, list) else [message])
         else:
@@ -134,12 +136,27 @@ class SocketCore:
         if not self.pattern.can_send:
             self.send(part)
         if not self._parts_out:
+            if self._returned and self.pattern.takes_turns:
+                self._give_up_returned()
             self.pattern.check_send(part)
         self.send_lane = None
         if len(self._parts_out) + 1 == self.pattern.parts_in_a_message:
             self._complete([part])
         else:
             self._parts_out.append(part)
+
+    def _give_up_returned(self) -> None:
+        """A message that was given back unread is still to be received, unless REQ_RELAXED.
+
+        Raises:
+            UsageError: EFSM.
+        """
+        if not self.options.req_relaxed:
+            raise UsageError(
+                Errno.EFSM,
+                hint=f"{self.type_name} has to receive first what a cancelled receive left",
+            )
+        self._returned.clear()
 
     def _complete(self, rest: list[Part]) -> None:
         """Send the parts that were kept, and these. If they can never be sent, forget them."""
@@ -209,6 +226,8 @@ class SocketCore:
         if self._parts_in or self._returned or (pattern.can_receive and pattern.can_receive_now()):
             ready = _IN
         if pattern.can_send and (self._parts_out or pattern.can_send_now()):
+            if self._returned and pattern.takes_turns and not self.options.req_relaxed:
+                return ready
             ready |= _OUT
         return ready
 

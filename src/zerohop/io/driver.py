@@ -76,6 +76,7 @@ class SocketDriver:
         self._timer_at = 0.0
         self._later: Handle | None = None
         self._linger_until: float | None = None
+        self._cuts: list[tuple[float, Dialer | Listener]] = []  # disconnect() and unbind()
         self._pumping = False
         self._again = False
         self._signal: Signal | None = None
@@ -142,6 +143,14 @@ class SocketDriver:
             if handle is not None:
                 handle.cancel()
         self._timer = self._later = None
+        links = self.core.links
+        links.to_flush += links.room_for_others  # they wait for a turn that will not come
+        links.room_for_others.clear()
+
+    def _leave_closed_loop(self) -> None:
+        """Before anything is begun: a closed asyncio loop would refuse it halfway."""
+        if self._thread is not None and getattr(self.loop, "is_closed", _never)():
+            self.detach()
 
     # What the application asks
 
@@ -154,11 +163,14 @@ class SocketDriver:
         """
         self.core.check_open()
         self._check_mechanism()
+        self._leave_closed_loop()
         endpoint = parse(address, for_bind=True)
         if isinstance(endpoint, InprocEndpoint):
             self.core.inproc.bind(endpoint)
         else:
-            from zerohop.io.listening import Acceptor, open_listener  # a client never listens
+            # A client never listens. Streams are imported while there are descriptors to do so.
+            import zerohop.io.stream  # noqa: F401
+            from zerohop.io.listening import Acceptor, open_listener
 
             links = self.core.links
             try:
@@ -200,8 +212,10 @@ class SocketDriver:
             return
         for listener, acceptor in self._acceptors.items():
             if listener.endpoint in (address, str(endpoint)):
+                self._leave_closed_loop()
                 self._stop_listening(listener, acceptor)
                 self.core.links.hang_up_accepted(listener)
+                self._bound_leaving(listener)
                 self.pump()
                 return
         raise ZMQError(
@@ -227,10 +241,16 @@ class SocketDriver:
         """
         self.core.check_open()
         self._check_mechanism()
+        self._leave_closed_loop()
         endpoint = parse(address, for_bind=False)
         if isinstance(endpoint, InprocEndpoint):
             self.core.inproc.connect(endpoint)
         else:
+            # A server never dials, a program over inproc does neither; and here nothing is begun
+            # yet if there is no descriptor left to import with.
+            import zerohop.io.dialing
+            import zerohop.io.stream  # noqa: F401
+
             if isinstance(endpoint, TcpEndpoint) and self.core.options.socks_proxy:
                 raise UsageError(
                     Errno.ENOTSUP,
@@ -259,20 +279,19 @@ class SocketDriver:
                 errno.ENOENT,
                 hint=f"not connected to {address}; connected: {connected or 'nothing'}",
             )
+        self._leave_closed_loop()
         links.hang_up(dialer)
-        linger = self.core.options.linger
-        if dialer in links.dialers and linger is not None:
-            if linger == 0:
-                links.cut(dialer)
-            elif self.loop is not None:
-                self.loop.call_at(self.now() + linger, self._cut, dialer)
+        self._bound_leaving(dialer)
         self.pump()
 
-    def _cut(self, dialer: Dialer) -> None:
-        with self.lock:
-            if dialer in self.core.links.dialers:
-                self.core.links.cut(dialer)
-            self.pump()
+    def _bound_leaving(self, source: Dialer | Listener) -> None:
+        """What is still queued for peers that were left has LINGER to go out."""
+        linger = self.core.options.linger
+        if linger == 0:
+            self.core.links.cut_source(source)
+        elif linger is not None:
+            self._cuts.append((self.now() + linger, source))
+            self._arm(force=True)
 
     def close(self, linger: float | None) -> None:
         """Close: ports are free and inproc names gone at return; queued messages go out meanwhile.
@@ -283,6 +302,7 @@ class SocketDriver:
         """
         if self.core.closed:
             return
+        self._leave_closed_loop()
         for listener, acceptor in list(self._acceptors.items()):
             self._stop_listening(listener, acceptor)
         self.core.close()
@@ -295,11 +315,6 @@ class SocketDriver:
         elif linger is not None:
             self._linger_until = self.now() + linger
             self._arm(force=True)
-        self.pump()
-
-    def end_linger(self) -> None:
-        """Drop what is still queued; the driver is released at return."""
-        self.core.links.end_close()
         self.pump()
 
     # Pumping
@@ -404,6 +419,7 @@ class SocketDriver:
         for peer in todo:
             stream = self._streams.get(peer.link)
             if stream is not None and not peer.inbound.full:
+                peer.link.connection.not_reading(self.now())
                 stream.resume()
 
     def _finish(self, link: Link) -> None:
@@ -541,8 +557,11 @@ class SocketDriver:
         if self.loop is None:
             return
         when = self.core.links.next_deadline()
-        if self._linger_until is not None and (when is None or self._linger_until < when):
-            when = self._linger_until
+        ends = [cut for cut, _ in self._cuts]
+        if self._linger_until is not None:
+            ends.append(self._linger_until)
+        if ends:
+            when = min(ends) if when is None else min(when, *ends)
         if self._timer is not None:
             if when == self._timer_at and not force:
                 return
@@ -560,6 +579,9 @@ class SocketDriver:
             if self._linger_until is not None and now >= self._linger_until:
                 self._linger_until = None
                 links.end_close()
+            for cut in [cut for cut in self._cuts if cut[0] <= now]:
+                self._cuts.remove(cut)
+                links.cut_source(cut[1])
             links.handle_deadline(now)
             links.timers.stale = True
             self.pump()
@@ -578,9 +600,9 @@ class SocketDriver:
                 handle.cancel()
         self._timer = self._later = None
         self.context.drivers.discard(self)
-        for callback in self.on_released:
+        callbacks, self.on_released = self.on_released, []
+        for callback in callbacks:
             callback()
-        self.on_released.clear()
 
     def abandon(self) -> None:
         """In a forked child: close our copies of the descriptors, and nothing else."""

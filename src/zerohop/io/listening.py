@@ -229,7 +229,11 @@ class Acceptor:
                 except OSError as error:
                     self._failed(error)
                     return
-                self._take(sock, name)
+                try:
+                    self._take(sock, name)
+                except OSError as error:  # an option that the system refuses, or it is gone again
+                    sock.close()
+                    self._failed(error)
 
     def _failed(self, error: OSError) -> None:
         driver = self._driver

@@ -154,15 +154,20 @@ class Stream:
         with driver.lock:
             if self.closed or not self._blocked:
                 return
-            self._blocked = False
-            driver.loop_in_use.remove_writer(self._fd)
+            self._unblock()
             self.write()
             driver.pump()
+
+    def _unblock(self) -> None:
+        # Never leave a closed descriptor with the loop: libuv aborts the process for it.
+        self._blocked = False
+        self._driver.loop_in_use.remove_writer(self._fd)
 
     def finish(self) -> None:
         """The core is done with the link: write its last words if the kernel takes them, close."""
         if not self.closed:
-            self._blocked = False
+            if self._blocked:
+                self._unblock()
             self.write()
         self._lost(None)
 

@@ -147,6 +147,8 @@ class Pattern(Protocol):
             ENOTSUP without asking the pattern where it has not.
         parts_in_a_message: how many parts every message has, so that one sent part by part goes
             out with its last, whatever its flags say (STREAM); 0: as many as the sender likes.
+        takes_turns: a message has to be received before the next may be sent (REQ, REP): one that
+            was given back unread has not been received yet.
         send_lane: the pipe to which ``send(message)`` would push every message unchanged, now
             and until the pattern is next told something; else None. Drivers append straight to it
             while it is not full. Exactly one attached peer, and a type that neither looks into
@@ -166,6 +168,7 @@ class Pattern(Protocol):
     can_send: ClassVar[bool] = True
     can_receive: ClassVar[bool] = True
     parts_in_a_message: ClassVar[int] = 0
+    takes_turns: ClassVar[bool] = False
     options: PatternOptions
     send_lane: Pipe | None
     receive_lane: Pipe | None

@@ -83,13 +83,13 @@ class Pipe:
         if self.full and (not self.hwm or queued < self.hwm):
             self._resume_writer()
         elif 0 < self.hwm <= queued:
-            self.full = True
+            self.mark_full()
 
     def push(self, message: Message) -> None:
         """Queue a message; note it to a sleeping reader. The writer has looked at ``full``."""
         self.messages.append(message)
         if 0 < self.hwm <= len(self.messages):
-            self.full = True
+            self.mark_full()
         if self.asleep:
             self.asleep = False
             self.reader_signals.append(self.reader)
@@ -98,7 +98,7 @@ class Pipe:
         """Queue a message before all others, otherwise as :meth:`push`."""
         self.messages.appendleft(message)
         if 0 < self.hwm <= len(self.messages):
-            self.full = True
+            self.mark_full()
         if self.asleep:
             self.asleep = False
             self.reader_signals.append(self.reader)
@@ -107,10 +107,20 @@ class Pipe:
         """Queue a batch, as :meth:`push` for each; ``full`` is decided once, at the end."""
         self.messages.extend(messages)
         if 0 < self.hwm <= len(self.messages):
-            self.full = True
+            self.mark_full()
         if self.asleep and messages:
             self.asleep = False
             self.reader_signals.append(self.reader)
+
+    def mark_full(self) -> None:
+        """The queue has reached the limit: the writer stops.
+
+        A reader on another thread may have emptied it meanwhile, and gone without a note because
+        the pipe was not marked yet: so look again.
+        """
+        self.full = True
+        if len(self.messages) <= self.resume_at:
+            self.full = False
 
     def pop(self) -> Message:
         """Take the oldest message; note it to a stopped writer once half is drained.

@@ -36,6 +36,7 @@ class Req(Pattern):
     """
 
     accepts: ClassVar[frozenset[str]] = frozenset({"REP", "ROUTER"})
+    takes_turns: ClassVar[bool] = True
 
     def __init__(self, options: PatternOptions, seed: int = 0) -> None:
         super().__init__(options, seed)
@@ -178,6 +179,7 @@ class Rep(Pattern):
     """
 
     accepts: ClassVar[frozenset[str]] = frozenset({"REQ", "DEALER"})
+    takes_turns: ClassVar[bool] = True
 
     def __init__(self, options: PatternOptions, seed: int = 0) -> None:
         super().__init__(options, seed)

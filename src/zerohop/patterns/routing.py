@@ -191,7 +191,7 @@ class LoadBalancer:
             messages = pipe.messages
             messages.append(message)
             if 0 < pipe.hwm <= len(messages):
-                pipe.full = True
+                pipe.mark_full()
             if pipe.asleep:
                 pipe.asleep = False
                 pipe.reader_signals.append(pipe.reader)
@@ -223,7 +223,7 @@ def fan_out(message: Message, peers: Iterable[Peer]) -> None:
         messages = pipe.messages
         messages.append(message if parts is None or not peer.inproc else parts.copy())
         if 0 < pipe.hwm <= len(messages):
-            pipe.full = True
+            pipe.mark_full()
         if pipe.asleep:
             pipe.asleep = False
             pipe.reader_signals.append(pipe.reader)

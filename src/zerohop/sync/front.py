@@ -95,9 +95,7 @@ class Front:
         """
         with self._lock:
             if 0 < pipe.hwm <= len(pipe.messages):
-                pipe.full = True
-                if len(pipe.messages) <= pipe.resume_at:
-                    pipe.full = False  # an inproc reader needs no lock, and has just read
+                pipe.mark_full()
             if not pipe.reader.inproc:
                 mark = self._outflow.mark
                 self._outflow.sent(pipe, message)

@@ -234,6 +234,10 @@ class Connection:
         if self._ping_due:
             self._last_heard = now
 
+    def not_reading(self, now: float) -> None:
+        """Say that up to ``now`` nobody has read: the silence was ours, not the peer's."""
+        self._last_heard = now
+
     def next_deadline(self) -> float | None:
         """Return when :meth:`handle_deadline` wants to be called, or None.
 

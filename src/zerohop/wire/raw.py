@@ -81,6 +81,9 @@ class RawConnection:
     def written(self, now: float) -> None:
         """Ignore it: there are no heartbeats."""
 
+    def not_reading(self, now: float) -> None:
+        """Ignore it: there are no heartbeats."""
+
     def next_deadline(self) -> float | None:
         """Return None: there are no time limits."""
         return None
