@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import time
 import weakref
 
 import numpy as np
@@ -137,9 +138,123 @@ async def test_a_receive_that_does_not_wait_is_not_held_up_by_one_that_was_cance
     await net.eventually(lambda: pull.stats().incoming.messages == 10)
     front = pull._front
     front.credit = 0  # as after many receives: the next one yields
-    front._begin_turn(asyncio.get_running_loop())
-    front._turn_started -= 1
+    front._begin_turn(asyncio.get_running_loop(), time.monotonic() - 1)
     yielding = pull.recv()
     assert not yielding.done()
     yielding.cancel()
     assert await pull.recv(zmq.DONTWAIT) == b"0"
+
+
+# -- turns of the loop
+
+
+async def ticks_beside(work, seconds=0.3):
+    """How often a ticker of 1 ms runs a second while ``work()`` does so much in other tasks."""
+    stop = asyncio.Event()
+    tasks = [asyncio.create_task(each(stop)) for each in work]
+    await asyncio.sleep(0.05)
+    count, started = 0, time.monotonic()
+    while time.monotonic() - started < seconds:
+        await asyncio.sleep(0.001)
+        count += 1
+    stop.set()
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    return count / seconds
+
+
+def busy(seconds):
+    """Keep the processor, as a program does that works on what it has received."""
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+
+async def idle(stop):
+    await stop.wait()
+
+
+def sending(socket, *parts, pause=0.0):
+    async def flood(stop):
+        end = time.monotonic() + 2
+        while not stop.is_set() and time.monotonic() < end:
+            await socket.send_multipart(parts)
+            busy(pause)
+
+    return flood
+
+
+def receiving(socket, pause=0.0):
+    async def read(stop):
+        while not stop.is_set():
+            await socket.recv_multipart()
+            busy(pause)
+
+    return read
+
+
+async def compared(*work):
+    """The rate of a ticker beside the work, against that beside nothing."""
+    alone = await ticks_beside([idle], 0.1)
+    return await ticks_beside(work) / alone
+
+
+async def test_a_flood_leaves_others_their_turns(net):
+    push, pull = await linked(net)
+    assert await compared(sending(push, b"x"), receiving(pull)) > 0.2
+
+
+@pytest.mark.parametrize("size", [1, 1000, 1_000_000])
+async def test_a_slow_flood_leaves_others_their_turns(net, size):
+    """Each message is the first one after a pause, and written at once."""
+    push, pull = await linked(net)
+    assert await compared(sending(push, bytes(size), pause=0.0001), receiving(pull)) > 0.2
+
+
+async def test_a_receiver_that_works_on_each_message_leaves_others_their_turns(net):
+    push, pull = await linked(net)
+    for _ in range(3000):
+        push.send(b"x")
+    assert await compared(receiving(pull, pause=0.0001)) > 0.2
+
+
+async def test_a_flood_for_nobody_leaves_others_their_turns(net):
+    pub = net.socket(zmq.PUB)
+    pub.bind(net.endpoint())
+    assert await compared(sending(pub, b"x")) > 0.2
+
+
+async def test_a_flood_for_a_subscriber_that_does_not_read_leaves_others_their_turns(net):
+    pub, sub = net.socket(zmq.PUB), net.socket(zmq.SUB)
+    sub.subscribe(b"")
+    await net.link(pub, sub)
+    await pub.wait_for_subscribers()
+    assert await compared(sending(pub, b"x" * 100)) > 0.2
+
+
+async def test_a_flood_through_a_router_leaves_others_their_turns(net):
+    router, dealer = net.socket(zmq.ROUTER), net.socket(zmq.DEALER, routing_id=b"d")
+    await net.link(router, dealer)
+    assert await compared(sending(router, b"d", b"x"), receiving(dealer)) > 0.2
+
+
+async def test_a_loop_that_only_polls_leaves_others_their_turns(net):
+    push, _ = await linked(net)
+
+    async def polls(stop):
+        while not stop.is_set():
+            assert await push.poll(flags=zmq.POLLOUT) == zmq.POLLOUT
+
+    assert await compared(polls) > 0.2
+
+
+async def test_iteration_leaves_others_their_turns(net):
+    push, pull = await linked(net)
+
+    async def iterate(stop):
+        async for _ in pull:
+            if stop.is_set():
+                break
+
+    assert await compared(sending(push, b"x"), iterate) > 0.2
