@@ -1,5 +1,6 @@
 """The public names: what stands here is promised, and what is promised stands here."""
 
+import importlib
 import inspect
 import os
 import subprocess
@@ -14,10 +15,11 @@ from zerohop import constants
 
 BLOCKING = {
     *("Context", "Socket", "Poller", "SyncContext", "SyncSocket", "Frame", "Message"),
-    *("MessageTracker", "select", "zmq_poll", "device", "proxy", "proxy_steerable"),
+    *("MessageTracker", "Stopwatch", "select", "zmq_poll", "device", "proxy", "proxy_steerable"),
     *("Again", "ContextTerminated", "DraftFDWarning", "EndpointError", "HandshakeError"),
     *("InterruptedSystemCall", "NotDone", "ProtocolError", "UsageError", "ZMQBaseError"),
     *("ZMQBindError", "ZMQError", "ZMQVersionError", "strerror"),
+    *("get_includes", "get_library_dirs", "zmq_errno"),
     *("has", "pyzmq_version", "pyzmq_version_info", "zmq_version", "zmq_version_info"),
     *("COPY_THRESHOLD", "DRAFT_API", "IPC_PATH_MAX_LEN", "__version__"),
 }
@@ -27,9 +29,6 @@ NOT_OURS = {  # names that pyzmq exports and we do not, with the reason
     **dict.fromkeys(("Enum", "IntEnum", "IntFlag"), "the standard library's, exported by accident"),
     **dict.fromkeys(("_FINISHED_TRACKER", "__revision__", "PYZMQ_DRAFT_API"), "pyzmq's inner life"),
     **dict.fromkeys(("curve_keypair", "curve_public"), "there is no CURVE yet"),
-    "Stopwatch": "a timer, which Python has",
-    "get_includes": "header files, which we have none of",
-    "zmq_errno": "a thread's last errno; our errors carry theirs",
 }
 MEMBERS_NOT_OURS = {"Frame": {"group", "tracker_event"}}  # of draft sockets; pyzmq's inner life
 
@@ -75,6 +74,35 @@ def test_every_exported_class_and_function_says_what_it_is_for(module):
         if (inspect.isclass(value) or inspect.isroutine(value)) and not inspect.getdoc(value)
     ]
     assert mute == []
+
+
+@pytest.mark.parametrize("name", ["error", "decorators", "sugar", "utils", "devices", "constants"])
+def test_a_module_of_pyzmqs_is_there_after_the_import_and_has_its_names(name):
+    """In a fresh interpreter: ``zmq.utils.jsonapi`` needs no import of its own."""
+    theirs = importlib.import_module(f"zmq.{name}")
+    public = {n for n in getattr(theirs, "__all__", ()) if not n.startswith("_")}
+    names = public - set(NOT_OURS)
+    if name == "sugar":
+        names = {"socket", "context", "poll", "frame", "tracker", "stopwatch", "version"}
+    program = f"import sys, zerohop; [getattr(zerohop.{name}, n) for n in {names!r}]"
+    source = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program], timeout=30, env=source)
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("name", ["socket", "context", "poll", "frame", "tracker", "version"])
+def test_the_modules_of_sugar_have_pyzmqs_names(name):
+    theirs = importlib.import_module(f"zmq.sugar.{name}")
+    ours = importlib.import_module(f"zerohop.sugar.{name}")
+    assert set(theirs.__all__) - set(ours.__all__) <= set(NOT_OURS)
+    assert all(getattr(ours, n) is getattr(zerohop, n) for n in ours.__all__)
+
+
+def test_modules_are_asked_for_by_attribute():
+    assert zerohop.asyncio.Socket is importlib.import_module("zerohop.asyncio").Socket
+    assert zerohop.utils.jsonapi.dumps([1]) == b"[1]"
+    with pytest.raises(AttributeError, match="has no attribute 'no_such_module'"):
+        zerohop.utils.no_such_module  # noqa: B018 - asking is the test
 
 
 @pytest.mark.parametrize("heavy", ["asyncio", "ssl", "json", "pickle", "subprocess", "numpy"])

@@ -30,15 +30,24 @@ from zerohop.errors import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from zerohop import decorators as decorators
+    from zerohop import devices as devices
+    from zerohop import error as error
+    from zerohop import sugar as sugar
+    from zerohop import utils as utils
     from zerohop._version import __version__
     from zerohop.api.about import (
+        get_includes,
+        get_library_dirs,
         has,
         pyzmq_version,
         pyzmq_version_info,
+        zmq_errno,
         zmq_version,
         zmq_version_info,
     )
     from zerohop.api.frame import COPY_THRESHOLD, Frame, Message
+    from zerohop.api.stopwatch import Stopwatch
     from zerohop.api.tracker import MessageTracker
     from zerohop.core.endpoint import IPC_PATH_MAX_LEN
     from zerohop.devices import device, proxy, proxy_steerable
@@ -55,13 +64,17 @@ DRAFT_API = False
 _IMPORTED_LATER = {
     "zerohop._version": ("__version__",),
     "zerohop.api.about": (
+        "get_includes",
+        "get_library_dirs",
         "has",
         "pyzmq_version",
         "pyzmq_version_info",
+        "zmq_errno",
         "zmq_version",
         "zmq_version_info",
     ),
     "zerohop.api.frame": ("COPY_THRESHOLD", "Frame", "Message"),
+    "zerohop.api.stopwatch": ("Stopwatch",),
     "zerohop.api.tracker": ("MessageTracker",),
     "zerohop.core.endpoint": ("IPC_PATH_MAX_LEN",),
     "zerohop.devices": ("device", "proxy", "proxy_steerable"),
@@ -69,6 +82,8 @@ _IMPORTED_LATER = {
     "zerohop.sync.poller": ("Poller", "select", "zmq_poll"),
     "zerohop.sync.socket": ("Socket", "SyncSocket"),
 }
+# Programs say zmq.utils after `import zmq` alone.
+_MODULES = ("asyncio", "decorators", "devices", "error", "sugar", "utils")
 
 __all__ = [
     *constants.__all__,
@@ -89,6 +104,7 @@ __all__ = [
     "Poller",
     "ProtocolError",
     "Socket",
+    "Stopwatch",
     "SyncContext",
     "SyncSocket",
     "UsageError",
@@ -98,6 +114,8 @@ __all__ = [
     "ZMQVersionError",
     "__version__",
     "device",
+    "get_includes",
+    "get_library_dirs",
     "has",
     "proxy",
     "proxy_steerable",
@@ -105,6 +123,7 @@ __all__ = [
     "pyzmq_version_info",
     "select",
     "strerror",
+    "zmq_errno",
     "zmq_poll",
     "zmq_version",
     "zmq_version_info",
@@ -119,7 +138,9 @@ if not TYPE_CHECKING:  # or every name would be one, to a type checker
                 place = __import__(module, fromlist=names)
                 found = globals()[name] = getattr(place, name.removeprefix("Sync"))
                 return found
+        if name in _MODULES:
+            return __import__(f"{__name__}.{name}", fromlist=("",))
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+        return sorted({*globals(), *__all__, *_MODULES})

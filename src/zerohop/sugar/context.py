@@ -1,0 +1,5 @@
+"""pyzmq's ``zmq.sugar.context``."""
+
+from zerohop import Context, SyncContext
+
+__all__ = ["Context", "SyncContext"]

@@ -1,0 +1,5 @@
+"""pyzmq's ``zmq.sugar.stopwatch``."""
+
+from zerohop import Stopwatch
+
+__all__ = ["Stopwatch"]

@@ -1,0 +1,5 @@
+"""pyzmq's ``zmq.sugar.tracker``."""
+
+from zerohop import MessageTracker
+
+__all__ = ["MessageTracker"]
