@@ -218,7 +218,7 @@ class Front:
         number = self.number - self.credit
         self.number += 1
         if begun or self._returned.numbers or core.receiving_more:
-            return value, self._returned.key(number, begun=begun)
+            return value, self._returned.key(number, value, begun=begun)
         return value, number
 
     def _after_receive(self) -> None:

@@ -2,8 +2,8 @@
 
 Tasks give up in any order. So what is taken is numbered, and what returns is put in order again::
 
-    key = number             a whole message
-    key = (number, index)    a part of one, or all that was left of it
+    key = number               a whole message
+    key = (number, indexes)    some parts of one: one, or all that were left
 
 Parts of the message that is begun return to what is left of it; with its first part it is begun no
 more. Parts of an older message wait together, as far as they have come back, for the next receive.
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from zerohop.core.socket import SocketCore
     from zerohop.patterns.pipe import Message, Part
 
-    Key: TypeAlias = int | tuple[int, int]
-
-_NEVER_TAKEN = 1 << 62  # the index of parts that were not taken: behind all that were
+    Key: TypeAlias = int | tuple[int, list[int]]
 
 
 class Returned:
@@ -42,14 +40,15 @@ class Returned:
         self.numbers: list[int] = []
         self._parts: dict[int, list[int]] = {}  # of those that are back in part: their indexes
         self._begun = -1  # the number of the message that is received part by part
-        self._indexes: list[int] = []  # of its parts that are back
+        self._indexes: list[int] = []  # of its parts that are back: they are the next ones
         self._next = 0  # the index of its next part that was never taken
 
-    def key(self, number: int, *, begun: bool) -> Key:
+    def key(self, number: int, value: Message, *, begun: bool) -> Key:
         """Note that something was taken; return what :meth:`put` wants to know of it.
 
         Args:
             number: for a message of which this is the first that is taken.
+            value: a message, a part, or what was left of a message.
             begun: a message was begun before.
         """
         if not begun:
@@ -59,16 +58,15 @@ class Returned:
                 indexes = self._parts.pop(number, indexes)
             if not indexes and not self._core.receiving_more:
                 return number
-            self._begun = number
-            self._indexes = [index for index in indexes if index != _NEVER_TAKEN]
-            self._next = max(self._indexes, default=-1) + 1
-        if self._indexes:
-            index = self._indexes.pop(0)
-        else:
-            index, self._next = self._next, self._next + 1
-        if not self._core.receiving_more:
-            self._indexes.clear()
-        return self._begun, index
+            self._begun, self._indexes, self._next = number, indexes, 0
+        return self._begun, self._indexes_of(len(_listed(value)))
+
+    def _indexes_of(self, count: int) -> list[int]:
+        """The indexes of so many parts, the next ones."""
+        indexes, self._indexes = self._indexes[:count], self._indexes[count:]
+        new = count - len(indexes)
+        self._next += new
+        return [*indexes, *range(self._next - new, self._next)]
 
     def put(self, value: Message, key: Key) -> None:
         """Put what was taken back: before all that was taken later."""
@@ -77,19 +75,18 @@ class Returned:
             self.numbers.insert(at, key)
             self._core.put_back(value, at)
             return
-        number, index = key
+        number, indexes = key
         parts = _listed(value)
         if number != self._begun:
-            self._put_parts(number, parts, [index] * len(parts))
+            self._put_parts(number, parts, indexes)
             return
-        at = bisect_left(self._indexes, index)
-        for part in reversed(parts):
+        for part, index in zip(parts, indexes, strict=True):
+            at = bisect_left(self._indexes, index)
             self._indexes.insert(at, index)
             self._core.put_back_part(part, at)
-        if not index:
+        if indexes[0] == 0:
             parts = _listed(self._core.receive())
-            left = [_NEVER_TAKEN] * (len(parts) - len(self._indexes))
-            self._put_parts(number, parts, [*self._indexes, *left])
+            self._put_parts(number, parts, self._indexes_of(len(parts)))
             self._begun = -1
 
     def take_again(self, key: Key) -> bool:
