@@ -11,7 +11,6 @@ from zerohop.errors import ProtocolError
 from zerohop.mechanisms.null import NullMechanism
 from zerohop.wire.commands import (
     decode_error,
-    decode_group,
     decode_metadata,
     decode_ping,
     encode_metadata,
@@ -66,7 +65,7 @@ def commands(data: bytes) -> None:
     with suppress(ProtocolError):
         name, content = split_command(data)
         assert bytes((len(name),)) + name + content == data
-        for decode in (decode_error, decode_group, decode_ping):
+        for decode in (decode_error, decode_ping):
             with suppress(ProtocolError):
                 decode(content)
         with suppress(ProtocolError):

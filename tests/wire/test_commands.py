@@ -10,12 +10,10 @@ from zerohop.errors import ProtocolError
 from zerohop.wire import commands
 from zerohop.wire.commands import (
     decode_error,
-    decode_group,
     decode_metadata,
     decode_ping,
     encode_command,
     encode_error,
-    encode_group,
     encode_metadata,
     encode_ping,
     encode_pong,
@@ -27,7 +25,6 @@ from zerohop.wire.commands import (
 GRAMMAR = pytest.mark.rfc(37, "Formal Grammar")
 NULL = pytest.mark.rfc(37, "The NULL Security Mechanism")
 PUBSUB = pytest.mark.rfc(37, "The Publish-Subscribe Pattern")
-RADIO = pytest.mark.rfc(37, "The Radio-Dish Pattern")
 HEARTBEAT = pytest.mark.rfc(37, "Connection Heartbeating")
 
 MALFORMED = Event.PROTOCOL_ERROR_ZMTP_MALFORMED_COMMAND_UNSPECIFIED
@@ -165,22 +162,6 @@ def test_a_reason_beyond_the_data_is_refused(data):
 def test_subscriptions():
     assert encode_subscription(b"kv", subscribe=True) == octets("09 535542534352494245 6b76")
     assert encode_subscription(b"kv", subscribe=False) == octets("06 43414e43454c 6b76")
-
-
-@RADIO
-def test_groups():
-    assert encode_group(b"g", join=True) == octets("04 4a4f494e 67")
-    assert encode_group(b"g", join=False) == octets("05 4c45415645 67")
-    assert decode_group(bytes(255)) == bytes(255)
-
-
-@RADIO
-def test_a_group_has_at_most_255_octets():
-    with pytest.raises(ValueError, match="at most 255 octets, not 256"):
-        encode_group(bytes(256), join=True)
-    with pytest.raises(ProtocolError, match="a group of 256 octets, over 255") as caught:
-        decode_group(bytes(256))
-    assert caught.value.code == MALFORMED
 
 
 @HEARTBEAT

@@ -5,12 +5,11 @@
     metadata  = *property             property: name as above, 4 octets length, value
     ERROR     = reason                1 octet length, then so many octets
     SUBSCRIBE = topic                 all of the data, 0 octets or more; CANCEL likewise
-    JOIN      = group                 all of the data, 0 to 255 octets; LEAVE likewise
     PING      = ttl context           2 octets, tenths of seconds; 0 to 16 octets
     PONG      = context
 
 Lengths are in network order. Source: RFC 37, "Formal Grammar", "The NULL Security Mechanism",
-"Connection Heartbeating", "The Publish-Subscribe Pattern", "The Radio-Dish Pattern".
+"Connection Heartbeating", "The Publish-Subscribe Pattern".
 
 Names of properties are compared without regard to case (libzmq regards it), so they are decoded in
 lower case. A context of more than 16 octets is cut, as libzmq does.
@@ -31,9 +30,6 @@ MAX_PROPERTIES: Final = 1_000
 
 MAX_CONTEXT: Final = 16
 """Octets of a PING's context."""
-
-MAX_GROUP: Final = 255
-"""Octets in the name of a group."""
 
 _MALFORMED = Event.PROTOCOL_ERROR_ZMTP_MALFORMED_COMMAND_UNSPECIFIED
 _COMMANDS = "RFC 37, Formal Grammar"
@@ -143,32 +139,6 @@ def decode_error(data: bytes) -> str:
 def encode_subscription(topic: bytes, *, subscribe: bool) -> bytes:
     """Return a SUBSCRIBE or CANCEL command."""
     return encode_command(b"SUBSCRIBE" if subscribe else b"CANCEL", topic)
-
-
-def encode_group(group: bytes, *, join: bool) -> bytes:
-    """Return a JOIN or LEAVE command.
-
-    Raises:
-        ValueError: the group has more than :data:`MAX_GROUP` octets.
-    """
-    if len(group) > MAX_GROUP:
-        raise ValueError(f"a group has at most {MAX_GROUP} octets, not {len(group)}")
-    return encode_command(b"JOIN" if join else b"LEAVE", group)
-
-
-def decode_group(data: bytes) -> bytes:
-    """Return the group of a JOIN or LEAVE command.
-
-    Raises:
-        ProtocolError: it has more than :data:`MAX_GROUP` octets.
-    """
-    if len(data) > MAX_GROUP:
-        raise ProtocolError(
-            f"peer sent a group of {len(data)} octets, over {MAX_GROUP}",
-            source="RFC 37, The Radio-Dish Pattern",
-            code=_MALFORMED,
-        )
-    return data
 
 
 def encode_ping(ttl_ds: int, context: bytes = b"") -> bytes:
