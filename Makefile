@@ -3,7 +3,7 @@
 #
 #   make demo [PROMPT="..."] [ENGINE=toy]   a language model answers across two processes
 #   make test [ARGS="-k name"]              the whole test suite
-#   make check                              format, lint, types, architecture
+#   make check                              format, lint, types (tests/typing among them), architecture
 #   make cover                              the test suite, with branch coverage by module
 #   make interop                            the interop suite, and the table in docs/interop.md
 #   make fuzz [ARGS="frames 60"]            attack each parser of the wire for a while
