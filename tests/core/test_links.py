@@ -590,6 +590,36 @@ def test_that_a_long_message_is_taken_is_a_sign_of_life():
     assert list(net.links.open_links) == [remote.link]
 
 
+def test_a_peer_that_is_not_read_because_our_queue_is_full_is_not_given_up():
+    net = Network("PULL", heartbeat_ivl=1.0, heartbeat_timeout=2.0, rcvhwm=1)
+    remote = net.greet("PUSH")
+    remote.say(b"1")
+    net.talk()
+    remote.say(b"2")  # its answers to our pings come behind this
+    for _ in range(20):
+        net.after(1.0)
+    assert list(net.links.open_links) == [remote.link]
+    assert received(net.core) == [b"1"]
+    net.talk()
+    assert received(net.core) == [b"2"]
+
+
+def test_a_peer_that_is_silent_after_our_queue_was_full_is_given_up():
+    net = Network("PULL", heartbeat_ivl=1.0, heartbeat_timeout=2.0, rcvhwm=1)
+    remote = net.greet("PUSH")
+    remote.say(b"1")
+    net.talk()
+    remote.reads = False
+    for _ in range(5):
+        net.after(1.0)
+    assert list(net.links.open_links) == [remote.link]
+    assert received(net.core) == [b"1"]
+    net.talk()
+    for _ in range(3):
+        net.after(1.0)
+    assert list(net.links.open_links) == []
+
+
 def test_the_time_limit_of_a_peers_ping_holds():
     """RFC 37: a TTL says how long to wait for more; it must be armed when it arrives."""
     net = Network("PULL")

@@ -1,6 +1,7 @@
 """Peers, the notes of their pipes, and what is counted when they leave."""
 
 from tests.core.kit import Network
+from tests.patterns.world import EmptiedWhenFull
 from zerohop.constants import SocketType
 from zerohop.core.options import SocketOptions
 from zerohop.core.peers import PEER_GONE, Peers, put_back
@@ -192,6 +193,13 @@ def test_a_pipe_that_is_filled_by_what_comes_back_is_full():
     assert not pipe.full
     put_back(pipe, [b"0"])
     assert pipe.full
+
+
+def test_a_pipe_that_a_reader_empties_before_it_is_marked_full_is_not_full():
+    pipe = Pipe(2)
+    pipe.messages = EmptiedWhenFull(hwm=2)
+    put_back(pipe, [b"1", b"2"])
+    assert not pipe.full
 
 
 def test_nothing_that_comes_back_changes_nothing():

@@ -6,6 +6,7 @@ from tests.core.kit import ADDRESS, Network, inproc, make_core, received
 from zerohop.constants import Errno, PollEvent, SocketOption, SocketType
 from zerohop.core.context import ContextCore
 from zerohop.core.peers import PEER_GONE
+from zerohop.core.socket import SocketCore
 from zerohop.errors import Again, UsageError, ZMQError
 
 IN, OUT = PollEvent.POLLIN, PollEvent.POLLOUT
@@ -185,6 +186,56 @@ def test_a_message_that_was_put_back_is_the_next_one():
     net.core.put_back(first)
     assert net.core.events() == IN
     assert received(net.core) == [b"1", b"2", b"3"]
+
+
+def req_that_put_its_reply_back(**options):
+    """A REQ after its first request; the REP at its other end; the reply."""
+    net = Network("REQ", **options)
+    rep = net.join("REP")
+    net.core.send(b"request 1")
+    net.talk()
+    (request,) = rep.taken()
+    rep.say([*request[:-1], b"reply 1"])
+    net.talk()
+    net.core.put_back(net.core.receive())
+    return net, rep
+
+
+def rep_that_put_the_request_back():
+    net = Network("REP")
+    req = net.greet("REQ")
+    req.say([b"", b"request"])
+    net.talk()
+    net.core.put_back(net.core.receive())
+    return net, req
+
+
+@pytest.mark.parametrize("made", [req_that_put_its_reply_back, rep_that_put_the_request_back])
+@pytest.mark.parametrize("send", [SocketCore.send, SocketCore.send_part])
+def test_what_was_put_back_is_received_before_the_turn_to_send(made, send):
+    net, _ = made()
+    assert net.core.events() == IN
+    with pytest.raises(UsageError) as early:
+        send(net.core, b"too early")
+    assert early.value.errno == Errno.EFSM
+    net.core.receive()
+    assert net.core.events() == OUT
+    net.core.send(b"in time")
+
+
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_a_relaxed_req_forgets_the_reply_that_was_put_back_when_it_asks_again(in_parts):
+    net, rep = req_that_put_its_reply_back(req_relaxed=True, req_correlate=True)
+    assert net.core.events() == IN | OUT
+    if in_parts:
+        net.core.send_part(b"request")
+    net.core.send(b"2")
+    assert net.core.events() & IN == 0
+    net.talk()
+    (request,) = rep.taken()
+    rep.say([request[0], b"", b"reply 2"])
+    net.talk()
+    assert net.core.receive() == b"reply 2"
 
 
 def test_a_part_that_was_put_back_is_the_next_one():

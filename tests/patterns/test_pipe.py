@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.patterns.world import EmptiedWhenFull
 from zerohop.patterns.pipe import Pipe
 
 
@@ -173,3 +174,32 @@ def test_changing_the_high_water_mark_of_a_pipe_with_room_changes_nothing_else()
     pipe.set_hwm(4)
     assert not pipe.full
     assert pipe.writer_signals == []
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda pipe: pipe.push(b"2"),
+        lambda pipe: pipe.push_first(b"2"),
+        lambda pipe: pipe.extend([b"2", b"3"]),
+        lambda pipe: pipe.messages.append(b"2") or pipe.set_hwm(2),
+    ],
+    ids=["push", "push_first", "extend", "set_hwm"],
+)
+def test_a_pipe_that_was_emptied_before_it_was_marked_full_is_not_full(write):
+    """Its reader left no note, because nobody had stopped: the writer would wait for ever."""
+    pipe = make_pipe(hwm=2)
+    pipe.messages = EmptiedWhenFull(hwm=2)
+    pipe.push(b"1")
+    write(pipe)
+    assert not pipe.full
+
+
+def test_a_pipe_is_marked_full_only_while_it_is_over_half_full():
+    pipe = make_pipe(hwm=2)
+    fill(pipe, 1)
+    pipe.mark_full()
+    assert not pipe.full
+    fill(pipe, 1)
+    pipe.mark_full()
+    assert pipe.full

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.patterns.world import calls_during, new_peer, sent
+from tests.patterns.world import EmptiedWhenFull, calls_during, new_peer, sent
 from zerohop.errors import Again
 from zerohop.patterns.pattern import HWM_REACHED, Peer
 from zerohop.patterns.pipe import Pipe
@@ -280,3 +280,19 @@ class TestFanOut:
         limited = [new_peer(hwm=9) for _ in range(64)]
         fan_out(b"awake now", limited)
         assert calls_during(fan_out, b"x", limited) <= 2 * 64 + 5  # and len
+
+    def test_a_peer_that_has_read_all_before_it_was_marked_full_is_not_full(self):
+        peer = new_peer(hwm=2)
+        peer.outbound.messages = EmptiedWhenFull(hwm=2)
+        for n in range(2):
+            fan_out(b"%d" % n, [peer])
+        assert not peer.outbound.full
+
+
+def test_a_balanced_peer_that_has_read_all_before_it_was_marked_full_is_not_full():
+    balancer, peer = LoadBalancer(), new_peer(hwm=2)
+    peer.outbound.messages = EmptiedWhenFull(hwm=2)
+    balancer.add(peer)
+    for n in range(2):
+        balancer.send(b"%d" % n)
+    assert not peer.outbound.full

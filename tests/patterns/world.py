@@ -5,6 +5,7 @@
 """
 
 import sys
+from collections import deque
 
 from zerohop.constants import SocketType
 from zerohop.patterns import make_pattern
@@ -60,6 +61,20 @@ def received(pattern: Pattern) -> list[Message]:
     while pattern.can_receive_now():
         messages.append(pattern.receive())
     return messages
+
+
+class EmptiedWhenFull(deque):
+    """A queue that a reader on another thread empties right after it was counted as full."""
+
+    def __init__(self, hwm):
+        super().__init__()
+        self._hwm = hwm
+
+    def __len__(self):
+        count = super().__len__()
+        if count >= self._hwm:
+            self.clear()
+        return count
 
 
 class World:

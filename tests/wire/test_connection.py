@@ -387,6 +387,15 @@ class TestHeartbeats:
         connection.handle_deadline(113)
         assert connection.phase == "traffic"
 
+    def test_while_we_do_not_read_silence_is_no_sign_of_death(self):
+        connection = ready(heartbeat=self.OPTIONS)
+        connection.handle_deadline(105)
+        connection.not_reading(112)
+        connection.handle_deadline(113)
+        assert connection.phase == "traffic"
+        with pytest.raises(ProtocolError, match="silent"):
+            connection.handle_deadline(120)
+
     def test_while_a_ping_waits_behind_a_body_that_the_peer_takes_it_is_alive(self):
         connection = ready(heartbeat=self.OPTIONS)
         connection.handle_deadline(105)
