@@ -620,6 +620,18 @@ def test_a_peer_that_is_silent_after_our_queue_was_full_is_given_up():
     assert list(net.links.open_links) == []
 
 
+def test_who_is_not_read_from_because_we_are_full_is_not_silent():
+    net = Network("PULL", rcvhwm=1, heartbeat_ivl=1.0, heartbeat_timeout=1.0)
+    remote = net.greet("PUSH")
+    remote.say(b"1", b"2")
+    net.read(remote.link)
+    for _ in range(10):
+        net.now += 1.0
+        net.links.handle_deadline(net.now)  # its PONGs wait behind what is not read
+    assert not remote.link.closing
+    assert received(net.core) == [b"1", b"2"]
+
+
 def test_the_time_limit_of_a_peers_ping_holds():
     """RFC 37: a TTL says how long to wait for more; it must be armed when it arrives."""
     net = Network("PULL")
@@ -840,6 +852,38 @@ def test_unbind_ends_a_stranger_at_once():
     link = net.open(net.core.listen(ADDRESS))
     net.links.hang_up_accepted(net.links.listeners[0])
     assert net.links.to_close == [link]
+
+
+def test_when_the_time_of_unbind_is_over_what_is_left_is_dropped():
+    net = Network("PUSH")
+    remote, other = net.greet("PULL"), net.greet("PULL", address="tcp://127.0.0.1:6666")
+    remote.reads = False
+    for n in range(4):
+        net.core.send(b"%d" % n)
+    listener = net.links.listeners[0]
+    net.links.hang_up_accepted(listener)
+    net.links.cut_source(listener)
+    remote.reads = True
+    net.talk()
+    assert remote.taken() == []
+    assert net.core.pattern.dropped == {PEER_GONE: 2}
+    assert list(net.links.open_links) == [other.link]
+
+
+def test_when_the_time_of_disconnect_is_over_what_is_left_is_dropped():
+    net = Network("PUSH")
+    remote = net.join("PULL")
+    dialer = only_dialer(net)
+    remote.reads = False
+    net.core.send(b"x")
+    net.links.hang_up(dialer)
+    net.links.cut_source(dialer)
+    net.links.cut_source(dialer)  # and again, when it has gone
+    remote.reads = True
+    net.talk()
+    assert remote.taken() == []
+    assert net.core.pattern.dropped == {PEER_GONE: 1}
+    assert len(net.links.dialers) == len(net.links.open_links) == 0
 
 
 # -- closing

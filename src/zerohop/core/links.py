@@ -307,7 +307,7 @@ class Links:
         if isinstance(source, Listener):
             for link in list(self.open_links):
                 if link.source is source:
-                    self._close(link)
+                    self._abandon(link)
         elif source in self.dialers:
             self.cut(source)
 
@@ -334,6 +334,15 @@ class Links:
         self.peers.detach(link.peer)
         self.to_flush.append(link.peer)
         self._close_if_left(link)
+
+    def _abandon(self, link: Link) -> None:
+        """End a link now and drop its queue.
+
+        Not what is in flight: half a message would take the octets of the next for its own.
+        """
+        if link.peer is not None:
+            self.peers.drop_queue(link.peer)
+        self._close(link)
 
     def _close_if_left(self, link: Link) -> None:
         peer = link.peer
@@ -363,10 +372,7 @@ class Links:
         for dialer in list(self.dialers):
             self.cut(dialer)
         for link in list(self.open_links):
-            # Not what is in flight: half a message would take the octets of the next for its own.
-            if link.peer is not None:
-                self.peers.drop_queue(link.peer)
-            self._close(link)
+            self._abandon(link)
 
     @property
     def finished(self) -> bool:
