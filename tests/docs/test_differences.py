@@ -1,5 +1,8 @@
 """Differences from libzmq that docs/compatibility.md promises and no other test holds."""
 
+import asyncio
+import errno
+import inspect
 import socket
 import time
 from contextlib import ExitStack
@@ -7,7 +10,9 @@ from contextlib import ExitStack
 import pytest
 
 import zerohop as zmq
+import zerohop.asyncio
 from zerohop.mechanisms.null import NullMechanism
+from zerohop.patterns.subscriptions import SubscriptionIndex
 from zerohop.wire.connection import Connection
 
 
@@ -81,3 +86,45 @@ def test_a_connect_routing_id_that_is_taken_is_an_error(make):
 def connect_again(router: zmq.Socket) -> None:
     router.connect_routing_id = b"worker"
     router.connect("tcp://127.0.0.1:10")
+
+
+def test_a_proxy_that_would_be_gone_around_is_an_error(make):
+    push = make(zmq.PUSH)
+    push.socks_proxy = b"127.0.0.1:1080"
+    with pytest.raises(zmq.ZMQError) as refused:
+        push.connect("tcp://127.0.0.1:9")
+    assert refused.value.errno == zmq.ENOTSUP
+    assert "SOCKS_PROXY" in refused.value.__notes__[0]
+
+
+@pytest.mark.parametrize("verb", ["bind", "connect"])
+@pytest.mark.parametrize(
+    ("option", "value"), [(zmq.PLAIN_SERVER, 1), (zmq.PLAIN_USERNAME, b"me"), (zmq.CURVE_SERVER, 1)]
+)
+def test_security_that_is_not_there_is_an_error(make, option, value, verb):
+    push = make(zmq.PUSH)
+    push.set(option, value)
+    with pytest.raises(zmq.ZMQError) as refused:
+        getattr(push, verb)("tcp://127.0.0.1:9999")
+    assert refused.value.errno == zmq.ENOTSUP
+    assert "is not supported yet" in refused.value.__notes__[0]
+
+
+def test_term_on_the_loop_of_open_sockets_is_an_error():
+    async def main():
+        context = zmq.asyncio.Context()
+        with context.socket(zmq.PULL) as pull:
+            with pytest.raises(zmq.ZMQError) as refused:
+                context.term()
+            assert refused.value.errno == errno.EDEADLK
+            assert repr(pull) in refused.value.__notes__[0]
+            assert not context.closed
+        context.term()
+
+    asyncio.run(main())
+
+
+def test_the_limits_of_one_subscriber_are_those_on_the_page():
+    parameters = inspect.signature(SubscriptionIndex).parameters.values()
+    limits = {limit.name: limit.default for limit in parameters}
+    assert limits == {"max_topics": 1_000_000, "max_octets": 64 * 2**20, "max_lengths": 1_024}
