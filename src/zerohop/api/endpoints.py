@@ -127,7 +127,10 @@ class EndpointMethods:
             raise
 
     def unbind(self, addr: str) -> None:
-        """Stop listening at an endpoint; its port is free at return. Who is connected stays so.
+        """Stop listening at an endpoint; its port is free at return.
+
+        Connections that were made through it end, each once what is queued for it is out. Over
+        ``inproc`` they stay.
 
         Args:
             addr: as given to :meth:`bind`, or as LAST_ENDPOINT gave it (the only way with ``*``).
