@@ -247,7 +247,10 @@ class Socket(SocketBase):
         return awaitable
 
     def __aiter__(self) -> Self:
-        """``async for message in socket``: bytes for one part, a list for more; without end."""
+        """``async for message in socket``: bytes for one part, a list for more.
+
+        Ends with the socket.
+        """
         return self
 
     async def __anext__(self) -> bytes | list[bytes]:
