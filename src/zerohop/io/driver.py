@@ -117,7 +117,10 @@ class SocketDriver:
             stream.start()
         for dialing in self._dialings.values():
             dialing.start()
-        self.core.links.timers.stale = True
+        links = self.core.links
+        links.to_flush += links.room_for_others  # they wait for a turn that will not come
+        links.room_for_others.clear()
+        links.timers.stale = True
         self.pump()
 
     def may_move(self) -> bool:
@@ -143,9 +146,6 @@ class SocketDriver:
             if handle is not None:
                 handle.cancel()
         self._timer = self._later = None
-        links = self.core.links
-        links.to_flush += links.room_for_others  # they wait for a turn that will not come
-        links.room_for_others.clear()
 
     def _leave_closed_loop(self) -> None:
         """Before anything is begun: a closed asyncio loop would refuse it halfway."""
