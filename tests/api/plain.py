@@ -71,3 +71,11 @@ class KeepingContext(PlainContext):
     def _add_socket(self, socket):
         super()._add_socket(socket)
         self._kept.append(socket)
+
+
+def drop_what_lingers(context):
+    """What the end of LINGER does; no loop is here that would tell of it."""
+    with context._io.lock:
+        for driver in list(context._io.drivers):
+            driver.core.links.end_close()
+            driver.pump()

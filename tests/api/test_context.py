@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from tests.api.plain import PlainContext, PlainSocket
+from tests.api.plain import PlainContext, PlainSocket, drop_what_lingers
 from zerohop import constants as zmq
 from zerohop.errors import Again, ContextTerminated, ZMQError
 
@@ -107,8 +107,7 @@ def test_term_says_where_a_closed_socket_still_has_to_send(context):
     with pytest.raises(Again) as raised:
         context.term(timeout=0)
     assert "PUSH socket with messages for tcp://127.0.0.1:9" in raised.value.__notes__[0]
-    for driver in list(context._io.drivers):
-        driver.end_linger()
+    drop_what_lingers(context)
     context.term()
 
 

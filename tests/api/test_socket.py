@@ -8,7 +8,7 @@ import warnings
 
 import pytest
 
-from tests.api.plain import PlainContext, PlainSocket
+from tests.api.plain import PlainContext, PlainSocket, drop_what_lingers
 from zerohop import constants as zmq
 from zerohop.constants import PollEvent
 from zerohop.errors import ZMQBindError, ZMQError
@@ -126,8 +126,7 @@ def test_closing_takes_a_linger_of_its_own(context):
     s.send(b"never sent")
     s.close(linger=-1)
     assert context._io.drivers  # it waits, until somebody gives up
-    for driver in list(context._io.drivers):
-        driver.end_linger()
+    drop_what_lingers(context)
     assert not context._io.drivers
 
 
