@@ -394,7 +394,7 @@ class TestHeartbeats:
         connection.handle_deadline(113)
         assert connection.phase == "traffic"
         with pytest.raises(ProtocolError, match="silent"):
-            connection.handle_deadline(120)
+            connection.handle_deadline(200)
 
     def test_while_a_ping_waits_behind_a_body_that_the_peer_takes_it_is_alive(self):
         connection = ready(heartbeat=self.OPTIONS)
