@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 CREDIT = 64  # operations at most between two looks at the clock, messages before a flush
 _TURN = 0.0004  # seconds a socket may keep the loop: a 1 ms ticker stays above 500 a second
+_ON_ACCOUNT = 8  # operations for a program that goes on although its turn is over
 _MOMENT = 50e-6  # seconds; sends that follow each other faster are gathered
 _DONTWAIT = int(Flag.DONTWAIT)
 _SNDMORE = int(Flag.SNDMORE)
@@ -157,8 +158,8 @@ class Front:
         loop = self.find_loop()
         with self._lock:
             if lane.asleep:
-                lane.asleep = False
                 lane.reader_signals.append(lane.reader)
+                lane.asleep = False
             # An inproc reader waits for nothing but this note.
             if (self._turn is None and self._first(loop)) or self._context.core.readable:
                 self._driver.pump()
@@ -301,7 +302,8 @@ class Front:
         """The credit is used up: renew it, or say that it is time to yield.
 
         The next credit is what fits into a turn, if this one has lasted longer: the program works
-        on each message.
+        on each message. Whoever does not await, and so does not yield, gets a little on account:
+        not every message shall be written by itself.
         """
         now = monotonic()
         lasted = now - self._turn_started
@@ -309,6 +311,8 @@ class Front:
             self._begin_turn(loop, now)
         elif lasted > _TURN:
             self._grant = max(1, int(self._grant * _TURN / lasted))
+            self._renew_credit()
+            self.credit = _ON_ACCOUNT
             return True
         elif lasted < _TURN / 2 and self._grant < CREDIT:
             self._grant *= 2
@@ -331,6 +335,9 @@ class Front:
         """Serve who waits, as far as the core can; return whether that changed anything."""
         core = self._core
         served = False
+        waits = self._receivers or self._senders or self._conditions
+        if waits and self._loop is not None and self._loop.is_closed():
+            self._forget_waiting()
         if self._receivers:
             served = self._serve_receivers()
         if self._senders:
@@ -444,15 +451,18 @@ class Front:
     def _use_loop(self, loop: asyncio.AbstractEventLoop) -> None:
         with self._lock:
             if self._loop is not None:
-                # Whoever waited on the loop that is gone will never be resumed.
-                self._receivers.clear()
-                self._senders.clear()
-                self._conditions.clear()
-                self._yielding.clear()
+                self._forget_waiting()
             self._turn = None
             self._loop = loop
             self._renew_credit()
             self._driver.attach(loop, thread=threading.get_ident())
+
+    def _forget_waiting(self) -> None:
+        """Whoever waited on the loop that is gone will never be resumed."""
+        self._receivers.clear()
+        self._senders.clear()
+        self._conditions.clear()
+        self._yielding.clear()
 
     def lives_here(self) -> bool:
         """Whether this thread runs the loop that the socket is bound to."""

@@ -309,6 +309,11 @@ class Waiting:
         """The loop it waits on."""
         return self._future.get_loop()
 
+    @property
+    def _cancel_message(self) -> Any:
+        """Asked for by ``asyncio.gather`` of Python 3.11 about a cancelled child."""
+        return getattr(self._future, "_cancel_message", None)
+
     def _make_cancelled_error(self) -> asyncio.CancelledError:
         """Asked for by ``asyncio.gather`` when it was cancelled."""
         return asyncio.CancelledError()

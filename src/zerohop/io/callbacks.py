@@ -9,6 +9,7 @@ ready, and the next turn will find it.
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
+from threading import current_thread, main_thread
 
 from zerohop.io.readiness import READ, WRITE, Doorbell, make_readiness
 
@@ -36,14 +37,22 @@ class Handle:
         self.cancelled = True
 
     def run(self) -> None:
-        """Call, unless cancelled. What it raises is logged: it belongs to no caller."""
+        """Call, unless cancelled.
+
+        What it raises on the main thread is most likely a signal handler's (a deadline by SIGALRM),
+        and goes to the caller that waits. On other threads it belongs to no caller, and is logged.
+        """
         if self.cancelled:
             return
         try:
             self.callback(*self.args)
-        except Exception:  # noqa: BLE001 - the others shall run
-            from zerohop.io.log import log
-
+        except Exception:
+            if current_thread() is main_thread():
+                raise
+            try:
+                from zerohop.io.log import log
+            except OSError:  # no descriptor is left to import with
+                return
             log.exception("a callback of the I/O loop failed: %r", self.callback)
 
     def __lt__(self, other: Handle) -> bool:

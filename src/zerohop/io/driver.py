@@ -168,9 +168,9 @@ class SocketDriver:
         if isinstance(endpoint, InprocEndpoint):
             self.core.inproc.bind(endpoint)
         else:
-            # A client never listens. Streams are imported while there are descriptors to do so.
-            import zerohop.io.stream  # noqa: F401
-            from zerohop.io.listening import Acceptor, open_listener
+            from zerohop.io.listening import Acceptor, open_listener  # a client never listens
+
+            _import_connections()
 
             links = self.core.links
             try:
@@ -189,7 +189,14 @@ class SocketDriver:
 
     def _check_mechanism(self) -> None:
         """Never fall back to no security where security was asked for."""
-        mechanism = self.core.options.mechanism
+        options = self.core.options
+        if options.zap_domain or options.zap_enforce_domain:
+            raise UsageError(
+                Errno.ENOTSUP,
+                hint="ZAP is not supported yet, and peers must not get in without being asked for; "
+                "leave ZAP_DOMAIN and ZAP_ENFORCE_DOMAIN unset, or use pyzmq for this socket",
+            )
+        mechanism = options.mechanism
         if mechanism != SecurityMechanism.NULL:
             raise UsageError(
                 Errno.ENOTSUP,
@@ -246,11 +253,9 @@ class SocketDriver:
         if isinstance(endpoint, InprocEndpoint):
             self.core.inproc.connect(endpoint)
         else:
-            # A server never dials, a program over inproc does neither; and here nothing is begun
-            # yet if there is no descriptor left to import with.
-            import zerohop.io.dialing
-            import zerohop.io.stream  # noqa: F401
+            import zerohop.io.dialing  # noqa: F401 - a server never dials
 
+            _import_connections()
             if isinstance(endpoint, TcpEndpoint) and self.core.options.socks_proxy:
                 raise UsageError(
                     Errno.ENOTSUP,
@@ -390,13 +395,18 @@ class SocketDriver:
 
     def _flush(self) -> None:
         links = self.core.links
-        todo = [peer.link for peer in links.to_flush] + links.to_write
+        links.to_write += [peer.link for peer in links.to_flush]
         links.to_flush.clear()
-        links.to_write.clear()
-        for link in todo:
-            stream = self._streams.get(link)
-            if stream is not None:
-                stream.write()
+        todo, links.to_write = links.to_write, []
+        try:
+            while todo:
+                stream = self._streams.get(todo[-1])
+                if stream is not None:
+                    stream.write()
+                todo.pop()
+        except BaseException:  # a signal handler's: what was not written is still to be
+            links.to_write += todo
+            raise
 
     def flush_later(self, peer: Peer) -> None:
         """Go on writing in the loop's next turn: others are waiting for theirs."""
@@ -432,8 +442,10 @@ class SocketDriver:
         self._streams.pop(link, None)
 
     def _report(self) -> None:
-        from zerohop.io.log import log
-
+        try:
+            from zerohop.io.log import log
+        except OSError:  # no descriptor is left to import with: later
+            return
         reports = self.core.links.reports
         for report in reports:
             log.warning("%s", report)
@@ -625,3 +637,13 @@ class SocketDriver:
 
 def _never() -> bool:
     return False
+
+
+def _import_connections() -> None:
+    """Import what connections need: a program over inproc has none.
+
+    Before the first is begun: when it is there, no descriptor may be left to import with.
+    """
+    import zerohop.io.stream
+    import zerohop.mechanisms.null
+    import zerohop.wire.connection  # noqa: F401

@@ -7,6 +7,8 @@ does not take stays with the link and goes on when the socket is writable again.
 
 from __future__ import annotations
 
+import errno
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
@@ -73,43 +75,68 @@ class Stream:
         """Read no more: the network makes the sender wait."""
         if not self._paused:
             self._paused = True
-            self._driver.loop_in_use.remove_reader(self._fd)
+            if self._driver.loop is not None:
+                self._driver.loop.remove_reader(self._fd)
 
     def resume(self) -> None:
         """Read again."""
-        if self._paused and not self.closed:
+        loop = self._driver.loop
+        if self._paused and not self.closed and loop is not None:
             self._paused = False
-            self._driver.loop_in_use.add_reader(self._fd, self._on_readable)
+            loop.add_reader(self._fd, self._on_readable)
 
     def _on_readable(self) -> None:
-        driver = self._driver
-        with driver.lock:
+        with self._driver.lock:
             if self.closed or self._paused:
                 return
-            link = self._link
             try:
-                data = self._sock.recv(self._read_size)
-            except (BlockingIOError, InterruptedError):
-                return
-            except OSError as error:
-                self._lost(error)
-                return
-            if not data:
-                self._lost(None)
-                return
-            self._links.receive_data(link, data, driver.now())
-            if len(data) >= READ_SIZE or self._read_size > READ_SIZE:
-                wanted = link.connection.wanted()
-                self._read_size = max(READ_SIZE, min(wanted, _LARGE_READ_SIZE))
-            peer = link.peer
-            if link.handshaken and peer is not None and peer.inbound.full and not link.closing:
-                self.pause()
-            driver.pump()
+                self._read()
+            except BaseException:
+                self._interrupted()
+                raise
+            self._driver.pump()
+
+    def _interrupted(self) -> None:
+        """A signal handler has raised in the middle: octets may be missing or be twice.
+
+        Better no connection than a wrong one. What was under way is lost, as with any connection
+        that breaks; nothing comes twice.
+        """
+        self._link.sending = []
+        self._link.buffers.clear()
+        self._lost(OSError(errno.EINTR, "a signal handler raised while octets were moved"))
+
+    def _read(self) -> None:
+        link = self._link
+        try:
+            data = self._sock.recv(self._read_size)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self._lost(error)
+            return
+        if not data:
+            self._lost(None)
+            return
+        self._links.receive_data(link, data, self._driver.now())
+        if len(data) >= READ_SIZE or self._read_size > READ_SIZE:
+            wanted = link.connection.wanted()
+            self._read_size = max(READ_SIZE, min(wanted, _LARGE_READ_SIZE))
+        peer = link.peer
+        if link.handshaken and peer is not None and peer.inbound.full and not link.closing:
+            self.pause()
 
     def write(self) -> None:
         """Write what the link has until it is empty or the kernel is full."""
         if self._blocked or self.closed:
             return
+        try:
+            self._write()
+        except BaseException:
+            self._interrupted()
+            raise
+
+    def _write(self) -> None:
         link, links = self._link, self._links
         for _ in range(_WRITES_A_TURN):
             buffers = links.output(link)
@@ -134,7 +161,8 @@ class Stream:
                 return
             if not whole:
                 self._blocked = True
-                self._driver.loop_in_use.add_writer(self._fd, self._on_writable)
+                if self._driver.loop is not None:
+                    self._driver.loop.add_writer(self._fd, self._on_writable)
                 return
         if link.peer is not None:
             self._driver.flush_later(link.peer)
@@ -161,7 +189,8 @@ class Stream:
     def _unblock(self) -> None:
         # Never leave a closed descriptor with the loop: libuv aborts the process for it.
         self._blocked = False
-        self._driver.loop_in_use.remove_writer(self._fd)
+        if self._driver.loop is not None:
+            self._driver.loop.remove_writer(self._fd)
 
     def finish(self) -> None:
         """The core is done with the link: write its last words if the kernel takes them, close."""

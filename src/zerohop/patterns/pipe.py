@@ -91,8 +91,10 @@ class Pipe:
         if 0 < self.hwm <= len(self.messages):
             self.mark_full()
         if self.asleep:
-            self.asleep = False
+            # In this order: what a signal handler raises in between costs a note too many, not one
+            # too few.
             self.reader_signals.append(self.reader)
+            self.asleep = False
 
     def push_first(self, message: Message) -> None:
         """Queue a message before all others, otherwise as :meth:`push`."""
@@ -100,8 +102,10 @@ class Pipe:
         if 0 < self.hwm <= len(self.messages):
             self.mark_full()
         if self.asleep:
-            self.asleep = False
+            # In this order: what a signal handler raises in between costs a note too many, not one
+            # too few.
             self.reader_signals.append(self.reader)
+            self.asleep = False
 
     def extend(self, messages: list[Message]) -> None:
         """Queue a batch, as :meth:`push` for each; ``full`` is decided once, at the end."""
@@ -109,8 +113,8 @@ class Pipe:
         if 0 < self.hwm <= len(self.messages):
             self.mark_full()
         if self.asleep and messages:
-            self.asleep = False
             self.reader_signals.append(self.reader)
+            self.asleep = False
 
     def mark_full(self) -> None:
         """The queue has reached the limit: the writer stops.
@@ -151,5 +155,5 @@ class Pipe:
         return True
 
     def _resume_writer(self) -> None:
-        self.full = False
         self.writer_signals.append(self.writer)
+        self.full = False

@@ -193,8 +193,8 @@ class LoadBalancer:
             if 0 < pipe.hwm <= len(messages):
                 pipe.mark_full()
             if pipe.asleep:
-                pipe.asleep = False
                 pipe.reader_signals.append(pipe.reader)
+                pipe.asleep = False
             ready.rotate(-1)
             return peer
         raise Again
@@ -225,5 +225,5 @@ def fan_out(message: Message, peers: Iterable[Peer]) -> None:
         if 0 < pipe.hwm <= len(messages):
             pipe.mark_full()
         if pipe.asleep:
-            pipe.asleep = False
             pipe.reader_signals.append(pipe.reader)
+            pipe.asleep = False

@@ -102,8 +102,8 @@ class Front:
                 if mark != self._outflow.mark:
                     self.activity()
             elif pipe.asleep:
-                pipe.asleep = False
                 pipe.reader_signals.append(pipe.reader)
+                pipe.asleep = False
                 self._pump()
 
     def received(self) -> None:

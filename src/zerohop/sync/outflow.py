@@ -86,9 +86,11 @@ class Outflow:
             pipe.asleep = False
             self._streamed = True
             if self._stream is None:
-                self._stream = pipe
+                # Last of all _stream: a signal handler may raise anywhere, and a note that nobody
+                # will come for is worse than one too many.
                 self._reactor.unwritten[self] = None
                 self._reactor.call_at(monotonic() + _TICK, self._on_tick)
+                self._stream = pipe
 
     def flush(self, message: Message) -> None:
         """A message was given to the core: write it, now or together with what may follow soon."""
@@ -112,12 +114,12 @@ class Outflow:
             self._pump()
             return
         self._choose_mark(size)
-        self._scheduled = True
         reactor.unwritten[self] = None
         if now - self._helped > _TICK:
             reactor.call_soon(self._on_help)
         else:
             reactor.call_at(self._helped + _TICK, self._on_help)
+        self._scheduled = True
 
     def write_out(self) -> None:
         """The program waits now: write whatever there is."""
@@ -143,11 +145,12 @@ class Outflow:
 
     def _on_tick(self) -> None:
         pipe = self._stream
-        assert pipe is not None
+        if pipe is None:  # a signal handler raised before it was noted
+            return
         if pipe.messages or self._streamed:
+            self._reactor.call_at(monotonic() + _TICK, self._on_tick)
             self._streamed = False
             self.write_out()
-            self._reactor.call_at(monotonic() + _TICK, self._on_tick)
             return
         self._stream = None
         if not self._scheduled:
@@ -159,5 +162,5 @@ class Outflow:
 
 def _signal(pipe: Pipe) -> None:
     """Leave a note that the pipe has messages."""
-    pipe.asleep = False
     pipe.reader_signals.append(pipe.reader)
+    pipe.asleep = False
