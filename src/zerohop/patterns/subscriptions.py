@@ -174,11 +174,12 @@ class _Subscriber:
 class TopicCounts:
     """A subscriber's own topics, each counted as often as it was subscribed to."""
 
-    __slots__ = ("_counts", "_few", "_lengths")
+    __slots__ = ("_counts", "_few", "_length_counts", "_lengths")
 
     def __init__(self) -> None:
         self._counts: dict[bytes, int] = {}
         self._few: tuple[bytes, ...] = ()  # all of them, while they are few
+        self._length_counts: Counter[int] = Counter()
         self._lengths: tuple[int, ...] = ()
 
     def __len__(self) -> int:
@@ -192,7 +193,8 @@ class TopicCounts:
         known = self._counts.get(topic, 0)
         self._counts[topic] = known + 1
         if not known:
-            self._index()
+            self._length_counts[len(topic)] += 1
+            self._index(self._length_counts[len(topic)] == 1)
 
     def remove(self, topic: bytes) -> bool:
         """Unsubscribe once; return whether it was the last time. An unknown topic: False."""
@@ -201,7 +203,10 @@ class TopicCounts:
             self._counts[topic] = known - 1
         elif known:
             del self._counts[topic]
-            self._index()
+            self._length_counts[len(topic)] -= 1
+            if last := not self._length_counts[len(topic)]:
+                del self._length_counts[len(topic)]
+            self._index(last)
         return known == 1
 
     def match(self, message: Message) -> bool:
@@ -239,10 +244,11 @@ class TopicCounts:
                     break
         return wanted
 
-    def _index(self) -> None:
+    def _index(self, lengths_changed: bool) -> None:
         counts = self._counts
         self._few = tuple(counts) if len(counts) <= _FEW else ()
-        self._lengths = tuple(sorted({len(topic) for topic in counts}))
+        if lengths_changed:
+            self._lengths = tuple(sorted(self._length_counts))
 
 
 def split_upstream(
