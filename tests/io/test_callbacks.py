@@ -2,6 +2,7 @@
 
 import logging
 import os
+import threading
 
 import pytest
 
@@ -22,10 +23,22 @@ def test_a_handle_calls_unless_it_was_cancelled(caplog):
     assert seen == [1]
 
 
-def test_what_a_callback_raises_is_logged(caplog):
+def test_what_a_callback_raises_on_a_thread_of_ours_is_logged(caplog):
+    failing = handle(lambda: {}["missing"])
     with caplog.at_level(logging.ERROR, "zerohop"):
-        handle(lambda: {}["missing"]).run()
+        thread = threading.Thread(target=failing.run)
+        thread.start()
+        thread.join()
     assert "KeyError" in caplog.text
+
+
+def test_what_it_raises_on_the_main_thread_is_a_signal_handlers_and_the_callers():
+    with pytest.raises(TimeoutError):
+        handle(_raise_timeout).run()
+
+
+def _raise_timeout():
+    raise TimeoutError
 
 
 def test_timers_know_the_first_that_is_due_and_say_when_it_changes():

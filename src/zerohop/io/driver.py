@@ -125,8 +125,16 @@ class SocketDriver:
 
     def may_move(self) -> bool:
         """Whether :meth:`attach` may be called here: no other thread's loop is in use."""
-        loop = self.loop
-        return self._thread in (None, threading.get_ident()) or getattr(loop, "is_closed", _never)()
+        if self._thread in (None, threading.get_ident()):
+            return True
+        return not getattr(self.loop, "is_running", _never)()  # nor is it when it is closed
+
+    @property
+    def watches(self) -> bool:
+        """Whether anything hangs on the loop."""
+        return bool(
+            self._acceptors or self._streams or self._dialings or self._timer or self._later
+        )
 
     def detach(self) -> None:
         """Watch nothing any more; :meth:`attach` goes on. Nothing is lost."""

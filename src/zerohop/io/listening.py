@@ -149,10 +149,9 @@ def _remove_stale(path: str, text: str) -> None:
 
 
 def _endpoint_error(error: OSError, endpoint: str) -> EndpointError:
-    number = error.errno or errno.EINVAL
-    if number == errno.EADDRNOTAVAIL:
-        number = errno.ENODEV  # what libzmq says of an address that is not ours
-    return EndpointError(number, endpoint=endpoint, hint=f"the system says: {error.strerror}")
+    return EndpointError(
+        error.errno or errno.EINVAL, endpoint=endpoint, hint=f"the system says: {error.strerror}"
+    )
 
 
 class Acceptor:
