@@ -71,7 +71,7 @@ class Poller:
             return ready
         # With a socket ready, descriptors still get the loop's next look.
         seconds = 0 if ready else None if timeout is None or timeout < 0 else timeout / 1000
-        with _Watch(registered) as watch:
+        with _Watch(registered, only_look=seconds == 0) as watch:
             await watch.something(seconds)
         return [*_ready_sockets(registered), *watch.ready_descriptors()]
 
@@ -79,7 +79,8 @@ class Poller:
 class _Watch:
     """One wait: watches everything that is registered while the ``with`` block runs."""
 
-    def __init__(self, registered: list[tuple[Any, int]]) -> None:
+    def __init__(self, registered: list[tuple[Any, int]], *, only_look: bool) -> None:
+        self._timeout = 0 if only_look else -1
         self._sockets = [entry for entry in registered if isinstance(entry[0], Socket)]
         self._others = [entry for entry in registered if not isinstance(entry[0], Socket)]
         self._loop = asyncio.get_running_loop()
@@ -89,7 +90,7 @@ class _Watch:
 
     def __enter__(self) -> Self:
         for socket, flags in self._sockets:
-            wait = asyncio.ensure_future(socket.poll(-1, flags))
+            wait = asyncio.ensure_future(socket.poll(self._timeout, flags))
             wait.add_done_callback(self._awake)
             self._waits.append(wait)
         wanted: dict[int, int] = {}
@@ -126,9 +127,9 @@ class _Watch:
                 timer.cancel()
 
     def ready_descriptors(self) -> list[tuple[Any, int]]:
-        """What was seen of descriptors, as registered."""
+        """What was seen of descriptors, by their numbers."""
         return [
-            (other, self._seen[_descriptor(other)] & flags)
+            (_descriptor(other), self._seen[_descriptor(other)] & flags)
             for other, flags in self._others
             if self._seen.get(_descriptor(other), 0) & flags
         ]

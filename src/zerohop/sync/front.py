@@ -15,6 +15,7 @@ from zerohop.sync.waiters import IN, OUT, OVER, Waiters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from zerohop.api.insight import InsightMethods
     from collections import deque
     from collections.abc import Callable
     from typing import Any, TypeVar
@@ -166,8 +167,7 @@ class Front:
                     if deadline is None:
                         option = self._core.options.sndtimeo
                         deadline = self.waiters.deadline(flags, timeout, option)
-                        if not self._sound:
-                            self._check(socket, PollEvent.POLLOUT)
+                        self.check(socket, PollEvent.POLLOUT)
                     deadline = self.waiters.wait(OUT, deadline)
                 else:
                     self._outflow.flush(message)
@@ -202,8 +202,7 @@ class Front:
                 if deadline is None:
                     option = self._core.options.rcvtimeo
                     deadline = self.waiters.deadline(flags, timeout, option)
-                    if not self._sound:
-                        self._check(socket, PollEvent.POLLIN)
+                    self.check(socket, PollEvent.POLLIN)
                 deadline = self.waiters.wait(IN, deadline)
                 self._unread = 0
             else:
@@ -211,8 +210,15 @@ class Front:
                 self.received()
                 return taken
 
-    def _check(self, socket: SocketBase, event: PollEvent) -> None:
-        """Warn of a wait that cannot end, until the socket was once seen to be sound."""
+    def check(self, socket: InsightMethods, event: int) -> None:
+        """Warn of a wait that cannot end, until the socket was once seen to be sound. Lock held.
+
+        Args:
+            socket: who is about to wait.
+            event: for what: POLLIN, POLLOUT or both.
+        """
+        if self._sound:
+            return
         socket._warn_before_waiting(event)
         core = self._core
         self._sound = bool(core.links.peers) and (

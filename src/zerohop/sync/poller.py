@@ -14,7 +14,7 @@ from time import monotonic
 from zerohop.constants import PollEvent
 from zerohop.io.seat import FOREVER, Waiter
 from zerohop.sync.socket import Socket
-from zerohop.sync.system_items import SystemItems
+from zerohop.sync.system_items import SystemItems, descriptor_of
 from zerohop.sync.waiters import POLLER
 
 TYPE_CHECKING = False
@@ -104,9 +104,12 @@ def select(
         timeout: **seconds**; None or negative: without limit.
 
     Returns:
-        Those of each list that are ready.
+        Those of each list that are ready; descriptors by their numbers, as pyzmq.
     """
-    lists = [(list(rlist), _IN), (list(wlist), _OUT), (list(xlist), _ERR)]
+    lists = [
+        ([item if isinstance(item, Socket) else descriptor_of(item) for item in items], flag)
+        for items, flag in ((rlist, _IN), (wlist, _OUT), (xlist, _ERR))
+    ]
     wanted: dict[Any, int] = {}
     for items, flag in lists:
         for item in items:
@@ -172,6 +175,9 @@ class _Poll:
         lock, waiter = self._reactor.lock, self._waiter
         try:
             self._watch()
+            for socket, flags in self._sockets:
+                with socket._driver.lock:
+                    socket._front.check(socket, flags)
             while True:
                 with lock:
                     waiter.done = False

@@ -27,7 +27,7 @@ class SystemItems:
     """Those of a poll's items that are the system's, not ours."""
 
     def __init__(self) -> None:
-        self._items: list[tuple[Any, int]] = []
+        self._items: list[int] = []
         self._flags: dict[int, int] = {}
         self._epoll: Any = None
 
@@ -37,15 +37,9 @@ class SystemItems:
         Raises:
             TypeError: it is no descriptor, and has none.
         """
-        if isinstance(item, int):
-            fd = item
-        elif hasattr(item, "fileno"):
-            fd = int(item.fileno())
-        else:
-            raise TypeError(
-                f"Socket must be a 0MQ socket, an integer fd or have a fileno() method: {item!r}"
-            )
-        self._items.append((item, fd))
+        fd = descriptor_of(item)
+        if fd not in self._flags:
+            self._items.append(fd)
         self._flags[fd] = self._flags.get(fd, 0) | flags
 
     def wait(self, timeout: float) -> list[tuple[Any, int]]:
@@ -53,7 +47,8 @@ class SystemItems:
         if not self._items:
             return []
         ready = _system_poll(self._flags, timeout)
-        return [(item, ready[fd]) for item, fd in self._items if fd in ready]
+        # By its number, whatever was given: as pyzmq.
+        return [(fd, ready[fd]) for fd in self._items if fd in ready]
 
     def watch(self, reactor: Reactor, waiter: Waiter) -> None:
         """Wake ``waiter`` when any of them is ready. Lock held."""
@@ -81,6 +76,21 @@ class SystemItems:
         for fd in self._flags:
             reactor.remove_reader(fd)
             reactor.remove_writer(fd)
+
+
+def descriptor_of(item: Any) -> int:
+    """The number of a descriptor, or of what has one.
+
+    Raises:
+        TypeError: it is no descriptor, and has none.
+    """
+    if isinstance(item, int):
+        return item
+    if hasattr(item, "fileno"):
+        return int(item.fileno())
+    raise TypeError(
+        f"Socket must be a 0MQ socket, an integer fd or have a fileno() method: {item!r}"
+    )
 
 
 def _system_flags(flags: int) -> int:

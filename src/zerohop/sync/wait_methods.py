@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from zerohop.api.insight import InsightMethods
 from zerohop.api.options import SocketOptionAccess
 from zerohop.constants import Errno, PollEvent, SocketOption
 from zerohop.errors import Again, ZMQError
-from zerohop.sync.waiters import NEWS, OVER, POLLER
+from zerohop.sync.waiters import AT_ONCE, NEWS, OVER, POLLER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     _T = TypeVar("_T")
 
 
-class WaitMethods(SocketOptionAccess):
+class WaitMethods(InsightMethods, SocketOptionAccess):
     """For peers, for subscribers, for readiness."""
 
     __slots__ = ()
@@ -59,7 +60,9 @@ class WaitMethods(SocketOptionAccess):
             raise ZMQError(Errno.ENOTSUP)
         wanted = int(flags)
         seconds = None if timeout is None or timeout < 0 else timeout / 1000
-        return self._wait_until(lambda: self._core.ready() & wanted, wanted | POLLER, seconds)
+        return self._wait_until(
+            lambda: self._core.ready() & wanted, wanted | POLLER, seconds, warn_of=wanted
+        )
 
     def wait_connected(self, timeout: float | None = None) -> None:
         """Wait until every endpoint that this socket connects to has a peer, handshake done.
@@ -89,15 +92,26 @@ class WaitMethods(SocketOptionAccess):
 
         Raises:
             Again: not in time; a note says how many there are.
+            UsageError: ENOTSUP, no other type has subscribers.
         """
+        self._check_publisher()
         prefix = topic.encode() if isinstance(topic, str) else topic
         pattern = self._core.pattern
         if not self._wait_until(lambda: pattern.subscribers(prefix) >= n, NEWS, timeout):
             there = pattern.subscribers(prefix)
             raise Again(hint=f"{there} of {n} subscribers to {prefix!r}")
 
-    def _wait_until(self, condition: Callable[[], _T], mask: int, seconds: float | None) -> _T:
-        """Wait until a condition of the core is true, or the time is over; return what it gives."""
+    def _wait_until(
+        self, condition: Callable[[], _T], mask: int, seconds: float | None, warn_of: int = 0
+    ) -> _T:
+        """Wait until a condition of the core is true, or the time is over; return what it gives.
+
+        Args:
+            condition: asked again whenever something has happened that ``mask`` names.
+            mask: as :meth:`Waiters.wait` has it.
+            seconds: the time; None: without limit.
+            warn_of: the events of a wait that is worth a warning if it cannot end.
+        """
         waiters = self._front.waiters
         with self._driver.lock:
             deadline = waiters.deadline(0, seconds, None)
@@ -106,4 +120,6 @@ class WaitMethods(SocketOptionAccess):
                 value = condition()
                 if value or deadline == OVER:
                     return value
+                if warn_of and deadline != AT_ONCE:
+                    self._front.check(self, warn_of)
                 deadline = waiters.wait(mask, deadline)

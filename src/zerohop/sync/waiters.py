@@ -55,10 +55,16 @@ class Waiters:
             flags: DONTWAIT: at once.
             timeout: seconds, as the call was given it; None: as the option says.
             option: RCVTIMEO or SNDTIMEO in seconds; None: never.
+
+        Raises:
+            TypeError: ``timeout`` is no number.
         """
         seconds = option if timeout is None else timeout
-        if flags & _DONTWAIT or (seconds is not None and seconds <= 0):
-            return AT_ONCE
+        try:
+            if flags & _DONTWAIT or (seconds is not None and seconds <= 0):
+                return AT_ONCE
+        except TypeError:
+            raise TypeError(f"timeout is a number of seconds or None, not {timeout!r}") from None
         return FOREVER if seconds is None else self._reactor.time() + seconds
 
     def wait(self, mask: int, deadline: float) -> float:
