@@ -265,6 +265,11 @@ def test_a_socket_cannot_be_pickled(context):
         pickle.dumps(context.socket(zmq.PUB))
 
 
+def test_annotations_of_pyzmq_may_be_evaluated():
+    assert PlainSocket[bytes] is PlainSocket
+    assert PlainContext[PlainSocket] is PlainContext
+
+
 # Mistakes
 
 

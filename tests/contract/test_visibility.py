@@ -191,12 +191,22 @@ async def test_a_publisher_can_wait_for_its_subscribers(net, zmq):
 # -- the classic mistakes are said, once
 
 
-async def test_a_subscriber_without_subscriptions_is_warned_of_once(net, zmq, caplog):
+@pytest.mark.parametrize("how", ["recv", "poll", "poller"])
+async def test_a_subscriber_without_subscriptions_is_warned_of_once(net, zmq, caplog, how):
     sub = net.socket(zmq.SUB, rcvtimeo=1)
     sub.bind(net.endpoint())
+    poller = net.poller()
+    poller.register(sub, zmq.POLLIN)
+    assert (await sub.poll(0), await poller.poll(0)) == (0, [])
+    assert caplog.records == []  # so far nothing has waited
     for _ in range(3):
-        with pytest.raises(zmq.Again):
-            await sub.recv()
+        if how == "poll":
+            assert await sub.poll(1) == 0
+        elif how == "poller":
+            assert await poller.poll(1) == []
+        else:
+            with pytest.raises(zmq.Again):
+                await sub.recv()
     assert [record for record in caplog.records if "subscribe" in record.getMessage()][1:] == []
     assert "subscribe" in caplog.text
 

@@ -1101,7 +1101,7 @@ def test_a_dialled_peer_that_took_a_request_with_it_is_told_of():
     net.talk()
     net.cut(rep)
     (report,) = net.reports()
-    assert report.startswith(f"REQ {ADDRESS}: left without answering")
+    assert report.startswith(f"REQ {ADDRESS}: the peer left without answering")
 
 
 def test_an_accepted_peer_that_took_a_request_with_it_is_told_of():
@@ -1111,7 +1111,7 @@ def test_an_accepted_peer_that_took_a_request_with_it_is_told_of():
     net.talk()
     net.cut(rep)
     (report,) = net.reports()
-    assert report.startswith("REQ a peer that has left: left without answering")
+    assert report.startswith("REQ a peer that has left: the peer left without answering")
 
 
 def test_a_request_that_was_not_yet_sent_goes_to_the_peer_that_comes_back():

@@ -216,13 +216,13 @@ def test_a_paused_proxy_passes_nothing_until_it_resumes(steered):
     assert pull.recv() == b"2"
 
 
-def test_statistics_count_messages_and_octets_each_way(steered):
+def test_statistics_count_parts_and_octets_each_way(steered):
     push, pull, control, _ = steered
     assert statistics(control) == [0] * 8
     push.send_multipart([b"abc", b"de"])
     push.send(b"f")
     assert [pull.recv_multipart(), pull.recv_multipart()] == [[b"abc", b"de"], [b"f"]]
-    assert statistics(control) == [2, 6, 0, 0, 0, 0, 2, 6]
+    assert statistics(control) == [3, 6, 0, 0, 0, 0, 3, 6]
 
 
 def test_terminate_returns(steered):

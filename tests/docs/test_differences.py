@@ -71,6 +71,7 @@ def test_a_name_that_does_not_resolve_is_an_error_of_its_endpoint_alone(make):
     push.connect("tcp://no-such-host.invalid:5555")
     error = eventually(lambda: push.last_error("tcp://no-such-host.invalid:5555"))
     assert "cannot resolve the name" in str(error)
+    assert str(error).count("[Errno") == 1
 
 
 def test_a_connect_routing_id_that_is_taken_is_an_error(make):

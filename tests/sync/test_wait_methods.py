@@ -61,6 +61,37 @@ def test_subscribers_are_counted_by_what_they_would_get(context, endpoint):
     subscribing.join()
 
 
+def test_who_has_no_subscribers_does_not_wait_for_any(context):
+    with pytest.raises(zmq.ZMQError) as refused:
+        context.socket(zmq.SUB).wait_for_subscribers("news", timeout=0)
+    assert refused.value.errno == zmq.ENOTSUP
+    assert "only PUB and XPUB" in refused.value.__notes__[0]
+
+
+def polled(sub):
+    return sub.poll(20)
+
+
+def polled_with_others(sub):
+    poller = zmq.Poller()
+    poller.register(sub)
+    return poller.poll(20)
+
+
+@pytest.mark.parametrize("poll", [polled, polled_with_others])
+def test_a_poll_that_waits_without_a_subscription_says_so_once(context, caplog, poll):
+    pub, sub = context.socket(zmq.PUB), context.socket(zmq.SUB)
+    pub.bind("inproc://unheard")
+    sub.connect("inproc://unheard")
+    assert sub.poll(0) == 0
+    assert zmq.zmq_poll([(sub, zmq.POLLIN)], 0) == []
+    assert caplog.records == []
+    for _ in range(2):
+        assert not poll(sub)
+    (record,) = caplog.records
+    assert "has not subscribed to any" in record.getMessage()
+
+
 @pytest.mark.parametrize("call", ["wait_connected", "wait_for_subscribers", "poll"])
 def test_a_socket_that_ends_ends_the_wait(context, call):
     pub = context.socket(zmq.XPUB)

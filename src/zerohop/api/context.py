@@ -140,6 +140,11 @@ class ContextBase(ContextOptionAccess):
                 cls._instance_pid = os.getpid()
             return shared
 
+    def __class_getitem__(cls, item: object) -> type[Self]:
+        """Return the class itself: pyzmq's ``Context[zmq.Socket]`` is no error here."""
+        del item
+        return cls
+
     # Sockets
 
     def socket(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from zerohop.constants import PollEvent, SocketType
+from zerohop.constants import Errno, PollEvent, SocketType
+from zerohop.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,14 +49,31 @@ class InsightMethods:
         with self._driver.lock:
             return statistics.last_error(self._core, endpoint)
 
-    def _warn_before_waiting(self, event: PollEvent) -> None:
+    def _check_publisher(self) -> None:
+        """Refuse to wait for subscribers where there can be none.
+
+        Raises:
+            UsageError: ENOTSUP, neither PUB nor XPUB.
+        """
+        core = self._core
+        if core.type not in (SocketType.PUB, SocketType.XPUB):
+            raise UsageError(
+                Errno.ENOTSUP,
+                hint=f"a {core.type_name} socket has no subscribers: only PUB and XPUB do; "
+                "wait_connected() waits for peers",
+            )
+
+    def _warn_before_waiting(self, event: int) -> None:
         """Say once what can never come true as things are; called before a call waits.
+
+        Args:
+            event: what is waited for: POLLIN, POLLOUT or both.
 
         Log lines and not ``warnings``: another thread may be about to put it right.
         """
         core = self._core
         if (
-            event == PollEvent.POLLIN
+            event & PollEvent.POLLIN
             and core.type == SocketType.SUB
             and not core.pattern.topics_count()
         ):

@@ -46,6 +46,7 @@ from zerohop.io.driver import SocketDriver
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import builtins
     from collections.abc import Callable
     from typing import Any, ClassVar, Self
 
@@ -158,6 +159,11 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
 
     def _on_close(self) -> None:
         """Let those who wait go: the socket has been closed."""
+
+    def __class_getitem__(cls, item: object) -> builtins.type[Self]:
+        """Return the class itself: pyzmq's annotations, ``Socket[bytes]``, are no errors here."""
+        del item
+        return cls
 
     # Who it is
 

@@ -38,7 +38,7 @@ class _Direction:
 
     Attributes:
         blocked: there may be messages, and the target cannot send them now.
-        messages, octets: passed on so far.
+        parts, octets: passed on so far.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class _Direction:
         self.source = source
         self.target = target
         self.blocked = False
-        self.messages = 0
+        self.parts = 0
         self.octets = 0
         self._note = note
         self._change = change
@@ -85,7 +85,7 @@ class _Direction:
             if self._note is not None:
                 self._note(message)
             target.send_multipart(message)
-            self.messages += 1
+            self.parts += len(message)
             self.octets += sum(map(len, message))
 
 
@@ -136,8 +136,8 @@ def proxy_steerable(
     Commands are messages of one part: ``PAUSE``; ``RESUME``; ``TERMINATE`` returns from the call;
     ``STATISTICS`` is answered with eight parts, each a number of 8 octets in native order::
 
-        frontend received: messages, octets     frontend sent: messages, octets
-        backend received:  messages, octets     backend sent:  messages, octets
+        frontend received: parts, octets     frontend sent: parts, octets
+        backend received:  parts, octets     backend sent:  parts, octets
 
     A control socket of type REP gets an empty answer to every other command.
 
@@ -256,7 +256,7 @@ def _answer(control: zmq.Socket) -> None:
 def _statistics(directions: list[_Direction]) -> list[bytes]:
     forth, back = directions[0], directions[-1]
     numbers = (
-        *(forth.messages, forth.octets, back.messages, back.octets),
-        *(back.messages, back.octets, forth.messages, forth.octets),
+        *(forth.parts, forth.octets, back.parts, back.octets),
+        *(back.parts, back.octets, forth.parts, forth.octets),
     )
     return [_STATISTICS.pack(number) for number in numbers]

@@ -110,9 +110,8 @@ class Dialing:
             if self._over or self._addresses is not None:
                 return
             if error is not None:
-                self._fail(
-                    OSError(error.errno or errno.EHOSTUNREACH, f"cannot resolve the name: {error}")
-                )
+                why = f"cannot resolve the name: {error.strerror or error}"
+                self._fail(OSError(error.errno or errno.EHOSTUNREACH, why))
                 return
             self._addresses = list(addresses)
             self._next()

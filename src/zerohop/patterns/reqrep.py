@@ -158,7 +158,7 @@ class Req(Pattern):
         return None
 
     def _say_lost(self, peer: Peer) -> None:
-        notice = "left without answering the request it had"
+        notice = "the peer left without answering the request it had"
         if not self.options.req_relaxed:
             notice += "; set REQ_RELAXED and REQ_CORRELATE to be able to send again"
         self.notices.append((peer, notice))

@@ -15,11 +15,11 @@ from zerohop.sync.waiters import IN, OUT, OVER, Waiters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from zerohop.api.insight import InsightMethods
     from collections import deque
     from collections.abc import Callable
     from typing import Any, TypeVar
 
+    from zerohop.api.insight import InsightMethods
     from zerohop.api.socket import SocketBase
     from zerohop.io.driver import SocketDriver
     from zerohop.io.reactor import Reactor
