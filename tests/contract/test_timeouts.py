@@ -99,6 +99,15 @@ async def test_a_call_may_have_a_timeout_of_its_own(net, zmq, call):
 
 
 @pytest.mark.zerohop
+async def test_a_timeout_that_is_no_number_is_a_type_error(net, zmq):
+    pair = net.socket(zmq.PAIR)
+    pair.bind(net.endpoint())
+    for call in (pair.recv, pair.wait_connected, lambda **how: pair.send(b"x", **how)):
+        with pytest.raises(TypeError, match="timeout is a number of seconds or None, not 'soon'"):
+            await call(timeout="soon")
+
+
+@pytest.mark.zerohop
 async def test_a_send_may_have_a_timeout_of_its_own(net, zmq):
     push = net.socket(zmq.PUSH, sndtimeo=-1)
     push.bind(net.endpoint())

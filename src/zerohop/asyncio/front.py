@@ -110,7 +110,7 @@ class Front:
                     raise Again
                 self._send_to_core(message, more=more)
             except Again as error:
-                wait = self._options.sndtimeo if timeout is None else max(timeout, 0)
+                wait = self._options.sndtimeo if timeout is None else _at_least_0(timeout)
                 if flags & _DONTWAIT:
                     wait = 0
                 if wait == 0:
@@ -180,7 +180,7 @@ class Front:
             if flags & _DONTWAIT:
                 wait: float | None = 0
             else:
-                wait = self._options.rcvtimeo if timeout is None else max(timeout, 0)
+                wait = self._options.rcvtimeo if timeout is None else _at_least_0(timeout)
             must_yield = not self.credit and self._spend(loop) and wait != 0
             if self._receivers:
                 self._receivers.tidy()
@@ -423,9 +423,10 @@ class Front:
                     return self._yield(loop, value)
                 self.credit -= 1
                 return _done(loop, value)
+            limit = None if seconds is None else _at_least_0(seconds)
             waiting = Waiting(loop)
-            if seconds is not None:
-                waiting.timer = loop.call_later(seconds, give_up, waiting)
+            if limit is not None:
+                waiting.timer = loop.call_later(limit, give_up, waiting)
             self._conditions.append((waiting, holds))
             self._driver.pump()
             return waiting
@@ -497,6 +498,18 @@ def _done(loop: asyncio.AbstractEventLoop, value: Any) -> Awaitable[Any]:
     future = loop.create_future()
     future.set_result(value)
     return future
+
+
+def _at_least_0(seconds: float) -> float:
+    """A time limit as it was given, 0 for a negative one.
+
+    Raises:
+        TypeError: it is no number.
+    """
+    try:
+        return max(seconds, 0)
+    except TypeError:
+        raise TypeError(f"timeout is a number of seconds or None, not {seconds!r}") from None
 
 
 def _failed(loop: asyncio.AbstractEventLoop, error: BaseException) -> Awaitable[Any]:

@@ -239,7 +239,7 @@ class Socket(SocketBase):
         """What recv_string and the like stand on: ``convert`` runs when the value is taken."""
         return self._warned(POLLIN, self._front.receive(flags, timeout, convert, part=part))
 
-    def _warned(self, event: PollEvent, awaitable: Awaitable[Any]) -> Awaitable[Any]:
+    def _warned(self, event: int, awaitable: Awaitable[Any]) -> Awaitable[Any]:
         """The awaitable; if it waits for what can never come, say so once."""
         if self._front.looks_back and isinstance(awaitable, Waiting):
             self._front.looks_back -= 1
@@ -294,9 +294,10 @@ class Socket(SocketBase):
             raise ZMQError(Errno.ENOTSUP)
         wanted = int(flags)
         seconds = None if timeout is None or timeout < 0 else timeout / 1000
-        return self._front.wait_until(
+        awaitable = self._front.wait_until(
             lambda: int(self._core.events()) & wanted, seconds, lambda waiting: waiting.end(0)
         )
+        return awaitable if seconds == 0 else self._warned(wanted, awaitable)
 
     def wait_connected(self, timeout: float | None = None) -> Awaitable[None]:
         """Wait until every endpoint that this socket connects to has a peer, handshake done.
@@ -326,9 +327,11 @@ class Socket(SocketBase):
             n: how many peers.
             timeout: seconds; None: without limit.
 
-        Raises (through the awaitable):
-            Again: not in time.
+        Raises:
+            UsageError: ENOTSUP at once: no other type has subscribers.
+            Again: through the awaitable: not in time; a note says how many there are.
         """
+        self._check_publisher()
         prefix = topic.encode() if isinstance(topic, str) else topic
         return self._front.wait_until(
             lambda: self._core.pattern.subscribers(prefix) >= n, timeout,
