@@ -244,6 +244,7 @@ class Acceptor:
             loop = driver.loop_in_use
             self.detach(loop)
             self._pause = loop.call_at(loop.time() + _PAUSE, self._after_pause)
+        driver.pump()  # a monitor is told now, not when something else happens
 
     def _after_pause(self) -> None:
         with self._driver.lock:
