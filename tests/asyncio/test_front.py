@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import select
 import time
 import weakref
 
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 
 import zerohop as zmq
+from zerohop.asyncio.front import CREDIT
+from zerohop.io.stream import Stream
 
 pytestmark = [pytest.mark.on("asyncio", "uvloop"), pytest.mark.over("tcp")]
 
@@ -18,6 +21,7 @@ async def linked(net, **options):
     push = net.socket(zmq.PUSH, sndtimeo=-1, **options)
     pull = net.socket(zmq.PULL, rcvtimeo=-1, **options)
     await net.link(pull, push)
+    await push.wait_connected()
     return push, pull
 
 
@@ -148,11 +152,11 @@ async def test_a_receive_that_does_not_wait_is_not_held_up_by_one_that_was_cance
 # -- turns of the loop
 
 
-async def ticks_beside(work, seconds=0.3):
+async def ticks_beside(work, seconds=0.15):
     """How often a ticker of 1 ms runs a second while ``work()`` does so much in other tasks."""
     stop = asyncio.Event()
     tasks = [asyncio.create_task(each(stop)) for each in work]
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(0.02)
     count, started = 0, time.monotonic()
     while time.monotonic() - started < seconds:
         await asyncio.sleep(0.001)
@@ -196,7 +200,7 @@ def receiving(socket, pause=0.0):
 
 async def compared(*work):
     """The rate of a ticker beside the work, against that beside nothing."""
-    alone = await ticks_beside([idle], 0.1)
+    alone = await ticks_beside([idle], 0.05)
     return await ticks_beside(work) / alone
 
 
@@ -258,3 +262,229 @@ async def test_iteration_leaves_others_their_turns(net):
                 break
 
     assert await compared(sending(push, b"x"), iterate) > 0.2
+
+
+# -- what is written when
+
+
+@pytest.fixture
+def writes(monkeypatch):
+    """One entry for each time that a stream is asked to write."""
+    seen = []
+    write = Stream.write
+    monkeypatch.setattr(Stream, "write", lambda stream: (seen.append(stream), write(stream)))
+    return seen
+
+
+async def test_the_first_message_is_written_at_once_and_the_others_at_the_end_of_the_turn(
+    net, writes
+):
+    push, pull = await linked(net)
+    await asyncio.sleep(0.001)  # a moment without a message
+    writes.clear()
+    push.send(b"1")
+    assert len(writes) == 1
+    for n in range(2, 50):
+        push.send(b"%d" % n)
+    assert len(writes) == 1
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert len(writes) == 2
+    assert [int(await pull.recv()) for _ in range(49)] == list(range(1, 50))
+
+
+async def test_many_messages_of_one_turn_are_written_before_it_ends(net, writes):
+    push, _ = await linked(net, sndhwm=0)
+    writes.clear()
+    for _ in range(20 * CREDIT):
+        push.send(b"x")
+    assert 5 < len(writes) < 200
+
+
+async def test_a_request_is_written_at_once_on_every_round(net, writes):
+    req, rep = net.socket(zmq.REQ), net.socket(zmq.REP)
+    await net.link(rep, req)
+    for _ in range(20):
+        req.send(b"question")
+        await rep.recv()
+        writes.clear()
+        rep.send(b"answer")
+        assert len(writes) == 1
+        await req.recv()
+
+
+async def test_a_descriptor_that_is_watched_follows_every_step(net):
+    """ZMQ_FD: whoever uses a lane tells nobody, so there is none."""
+    push, pull = await linked(net)
+    await push.send(b"1")
+    await pull.recv()
+    assert pull._front.receive_lane is not None
+    watched = pull.fileno()
+    assert pull._front.receive_lane is None
+    for _ in range(3):
+        push.send(b"1")
+        push.send(b"2")
+        await net.eventually(lambda: readable(watched))
+        await pull.recv()
+        await net.eventually(lambda: readable(watched))
+        await pull.recv()
+        assert not readable(watched)
+
+
+def readable(descriptor):
+    return bool(select.select([descriptor], [], [], 0)[0])
+
+
+# -- lines of those who wait
+
+
+async def test_sends_that_wait_go_out_in_the_order_of_their_calls(net):
+    push, pull = net.socket(zmq.PUSH, sndtimeo=-1), net.socket(zmq.PULL)
+    sends = [push.send(b"%d" % n) for n in range(5)]
+    sends.append(push.send_multipart([b"5", b"more"]))
+    await net.link(pull, push)
+    sends += [push.send(b"%d" % n) for n in range(6, 9)]
+    await asyncio.gather(*sends)
+    got = [await pull.recv_multipart() for _ in range(9)]
+    assert [int(parts[0]) for parts in got] == list(range(9))
+
+
+async def test_a_send_that_does_not_wait_does_not_overtake_those_that_do(net):
+    push = net.socket(zmq.PUSH, sndhwm=1, sndtimeo=-1)
+    push.connect(net.endpoint())
+    await push.send(b"1")
+    second = push.send(b"2")
+    with pytest.raises(zmq.Again):
+        await push.send(b"3", zmq.DONTWAIT)
+    assert not second.done()
+
+
+async def test_a_receive_that_does_not_wait_does_not_overtake_those_that_do(net):
+    push, pull = await linked(net)
+    waiting_first = pull.recv()
+    with pytest.raises(zmq.Again):
+        await pull.recv(zmq.DONTWAIT)
+    await push.send(b"1")
+    assert await waiting_first == b"1"
+
+
+async def test_receives_of_different_kinds_are_served_in_turn(net):
+    push, pull = await linked(net)
+    calls = [pull.recv(), pull.recv_multipart(), pull.recv_string(), pull.recv_json()]
+    for _ in calls:
+        push.send(b"1")
+    assert await asyncio.gather(*calls) == [b"1", [b"1"], "1", 1]
+
+
+async def test_a_receive_that_cannot_be_leaves_the_others_waiting(net):
+    """EFSM is the answer of one call, not the end of the line."""
+    req, rep = net.socket(zmq.REQ), net.socket(zmq.REP, rcvtimeo=-1)
+    await net.link(rep, req)
+    first, second = rep.recv(), rep.recv()
+    await req.send(b"question")
+    assert await first == b"question"
+    with pytest.raises(zmq.ZMQError) as wrong:
+        await second
+    assert wrong.value.errno == zmq.EFSM
+    await rep.send(b"answer")
+    assert await req.recv() == b"answer"
+
+
+# -- time limits
+
+
+LIMITS = {
+    "recv": lambda socket: socket.recv(timeout=0.05),
+    "recv_multipart": lambda socket: socket.recv_multipart(timeout=0.05),
+    "RCVTIMEO": lambda socket: socket.recv(),
+    "send": lambda socket: socket.send(b"x", timeout=0.05),
+    "send_multipart": lambda socket: socket.send_multipart([b"x", b"y"], timeout=0.05),
+    "SNDTIMEO": lambda socket: socket.send(b"x"),
+    "wait_connected": lambda socket: socket.wait_connected(0.05),
+}
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+async def test_a_time_limit_is_kept_to_a_few_milliseconds(net, limit):
+    dealer = net.socket(zmq.DEALER)
+    dealer.rcvtimeo = dealer.sndtimeo = 50
+    dealer.bind(net.endpoint())
+    ended = []
+    started = time.monotonic()
+    call = asyncio.ensure_future(LIMITS[limit](dealer))
+    call.add_done_callback(lambda _: ended.append(time.monotonic()))
+    await asyncio.sleep(0.05)
+    slept = time.monotonic()
+    with pytest.raises(zmq.Again):
+        await call
+    await net.eventually(lambda: ended)
+    assert ended[0] - started > 0.048  # uvloop counts in whole milliseconds
+    assert abs(ended[0] - slept) < 0.015
+
+
+async def test_a_poll_ends_in_time_and_says_that_nothing_is_there(net):
+    pull = net.socket(zmq.PULL)
+    pull.bind(net.endpoint())
+    started = time.monotonic()
+    assert await pull.poll(50) == 0
+    assert time.monotonic() - started > 0.048
+    assert await pull.poll(0) == 0
+
+
+async def test_a_call_that_is_served_in_time_leaves_no_timer(net):
+    push, pull = await linked(net)
+    receiving = pull.recv(timeout=30)
+    polling = pull.poll(30_000)
+    await push.send(b"1")
+    assert await receiving == b"1"
+    await push.send(b"2")
+    assert await polling == zmq.POLLIN
+    assert receiving.timer is None
+    assert polling.timer is None
+
+
+# -- the end of a socket
+
+
+async def test_closing_ends_every_kind_of_wait(net):
+    push, pull = net.socket(zmq.PUSH, sndtimeo=-1), net.socket(zmq.PULL, rcvtimeo=-1)
+    pub = net.socket(zmq.PUB)
+    calls = [
+        push.send(b"x"),
+        push.wait_connected(),
+        pull.recv(),
+        pull.recv_json(),
+        pull.poll(),
+        pub.wait_for_subscribers(),
+    ]
+    await asyncio.sleep(0)
+    for socket in (push, pull, pub):
+        socket.close(0)
+    for call in calls:
+        with pytest.raises(zmq.ZMQError) as closed:
+            await asyncio.wait_for(call, 1)
+        assert closed.value.errno == zmq.ENOTSOCK
+
+
+async def test_closing_a_socket_in_the_turn_of_a_yield_lets_the_sender_go_on(net):
+    push, _ = await linked(net)
+    front = push._front
+    front.credit = 0
+    front._begin_turn(asyncio.get_running_loop(), time.monotonic() - 1)
+    front.send_lane = None
+    yielding = push.send(b"x")
+    assert not yielding.done()
+    push.close(0)
+    assert await asyncio.wait_for(yielding, 1) is None
+
+
+async def test_what_was_received_and_not_asked_for_goes_with_the_socket(net):
+    push, pull = await linked(net)
+    receiving = pull.recv()
+    await push.send(b"1")
+    await net.eventually(receiving.done)
+    pull.close()
+    assert await receiving == b"1"
+    left = push.send(b"2")
+    del left
+    del receiving

@@ -29,7 +29,7 @@ from zerohop.asyncio.futures import (
 from zerohop.asyncio.line import Line
 from zerohop.asyncio.returned import Returned
 from zerohop.constants import Errno, Flag
-from zerohop.errors import Again, ZMQError
+from zerohop.errors import Again, UsageError, ZMQError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,10 +89,7 @@ class Front:
         self._conditions: list[tuple[Waiting, Callable[[], int]]] = []
         self._yielding: list[Waiting] = []
         driver.front = self
-        try:
-            self.find_loop()
-        except RuntimeError:
-            return  # no loop yet: the first operation that needs one finds it
+        self.find_loop_if_any()
 
     # Sending
 
@@ -442,21 +439,63 @@ class Front:
         """The running loop; the driver moves to it if it was on another.
 
         Raises:
-            RuntimeError: no loop runs in this thread.
+            RuntimeError: no loop runs in this thread; or the socket is in use on one that runs in
+                another thread.
+            UsageError: ENOTSUP, the loop cannot watch descriptors.
         """
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._use_loop(loop)
         return loop
 
+    def find_loop_if_any(self) -> None:
+        """As :meth:`find_loop`, but where no loop runs, and none did, there is time yet.
+
+        Raises:
+            RuntimeError: the socket is in use on a loop that runs in another thread.
+            UsageError: ENOTSUP, the loop cannot watch descriptors.
+        """
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._check_thread()
+        else:
+            if loop is not self._loop:
+                self._use_loop(loop)
+
+    @property
+    def elsewhere(self) -> asyncio.AbstractEventLoop | None:
+        """The socket's loop, if that runs in another thread."""
+        return None if self._driver.may_move() else self._loop
+
+    def _check_thread(self) -> None:
+        busy = self._driver.watches or self._receivers or self._senders or self._conditions
+        if busy and self.elsewhere is not None:
+            raise RuntimeError(
+                "this socket is in use on a loop that runs in another thread, and belongs there; "
+                "make one socket for each thread (they can meet over inproc)"
+            )
+
     def _use_loop(self, loop: asyncio.AbstractEventLoop) -> None:
+        if type(loop).add_reader is asyncio.AbstractEventLoop.add_reader:
+            raise UsageError(
+                Errno.ENOTSUP,
+                hint=f"{type(loop).__name__} cannot watch descriptors (add_reader); run the "
+                "program on a SelectorEventLoop: asyncio.run(main(), loop_factory="
+                "asyncio.SelectorEventLoop), or before Python 3.12 "
+                "asyncio.set_event_loop_policy(asyncio.WindowsSelectorEventLoopPolicy())",
+            )
         with self._lock:
-            if self._loop is not None:
+            self._check_thread()
+            old = self._loop
+            if old is not None:
                 self._forget_waiting()
             self._turn = None
             self._loop = loop
             self._renew_credit()
             self._driver.attach(loop, thread=threading.get_ident())
+            if old is not None and old.is_closed():
+                self._take_others_along(old, loop)
 
     def _forget_waiting(self) -> None:
         """Whoever waited on the loop that is gone will never be resumed."""
@@ -464,6 +503,14 @@ class Front:
         self._senders.clear()
         self._conditions.clear()
         self._yielding.clear()
+
+    def _take_others_along(
+        self, old: asyncio.AbstractEventLoop, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        """The other sockets of the loop that has ended may have something to send, too."""
+        for driver in list(self._context.drivers):
+            if driver.loop is old and driver.may_move() and isinstance(driver.front, Front):
+                driver.front._use_loop(loop)
 
     def lives_here(self) -> bool:
         """Whether this thread runs the loop that the socket is bound to."""

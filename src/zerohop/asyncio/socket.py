@@ -10,6 +10,8 @@ What waits, and when the loop gets its turn, is in :mod:`zerohop.asyncio.front`.
 
 from __future__ import annotations
 
+import contextlib
+
 from zerohop.api.parts import check_parts, make_message, make_part, refuse_draft_arguments
 from zerohop.api.receive import as_frame, as_frames, as_message, as_octets, as_octets_list
 from zerohop.api.socket import SocketBase
@@ -40,7 +42,11 @@ class Socket(SocketBase):
     def _start(self) -> None:
         """Called by SocketBase at the end of its constructor."""
         with self._driver.lock:
-            self._front = Front(self._driver, self._context_io)
+            try:
+                self._front = Front(self._driver, self._context_io)
+            except BaseException:
+                self._driver.close(0)
+                raise
 
     def _on_close(self) -> None:
         """Called by SocketBase when the socket has been closed, lock held."""
@@ -49,6 +55,20 @@ class Socket(SocketBase):
     def _lives_here(self) -> bool:
         """Whether the loop that runs in this thread is the one that this socket is bound to."""
         return self._front.lives_here()
+
+    def _attach(self, how: Callable[[str], object], addr: str) -> None:
+        """Called by SocketBase for bind() and connect()."""
+        self._front.find_loop_if_any()
+        super()._attach(how, addr)
+
+    def close(self, linger: int | None = None) -> None:
+        """Close, as :meth:`zerohop.Socket.close`; from another thread: in the loop's next turn."""
+        loop = self._front.elsewhere
+        if loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has just ended
+                loop.call_soon_threadsafe(super().close, linger)
+                return
+        super().close(linger)
 
     async def aclose(self, linger: int | None = None) -> None:
         """Close, and wait until what was sent is out (as LINGER allows) and all is given back."""

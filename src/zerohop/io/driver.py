@@ -388,7 +388,9 @@ class SocketDriver:
             elif links.to_resume:
                 self._resume()
             elif links.to_close:
-                self._finish(links.to_close.pop())
+                link = links.to_close[-1]
+                self._finish(link)
+                links.to_close.remove(link)  # now: a signal handler may have raised in between
             elif links.to_dial and self.loop is not None:
                 self._dial(links.to_dial.pop(0))
             else:
