@@ -273,7 +273,7 @@ def test_a_broken_descriptor_is_an_error_event_as_libzmq_gives_it():
 def test_a_regular_file_is_always_ready(joined, tmp_path):
     with (tmp_path / "file").open("w+") as file:
         assert dict(zmq.zmq_poll([(file, zmq.POLLIN), (joined[1], zmq.POLLIN)], SOON)) == {
-            file: zmq.POLLIN
+            file.fileno(): zmq.POLLIN
         }
 
 

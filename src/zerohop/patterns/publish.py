@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 # An application that never receives from its XPUB must not keep every notification for ever.
 _MAX_NOTIFICATIONS = 1_000_000
+_MAX_OCTETS = 64 * 1024 * 1024  # of topics in them, whoever sends them
 
 
 class XPub(Pattern):
@@ -51,6 +52,7 @@ class XPub(Pattern):
         self._requester: Peer | None = None  # manual: who asked for what was received last
         self._incoming = FairQueue()
         self._notifications: deque[tuple[Peer | None, bytes]] = deque()
+        self._notified_octets = 0  # of topics in them
 
     def attach(self, peer: Peer) -> None:
         self._peers[peer] = None
@@ -120,6 +122,7 @@ class XPub(Pattern):
     def receive(self) -> Message:
         if self._notifications:
             peer, notification = self._notifications.popleft()
+            self._notified_octets -= len(notification) - 1
             self._requester = peer if peer in self._peers else None
             return notification
         return self._incoming.take()
@@ -183,8 +186,12 @@ class XPub(Pattern):
                 self._notify(None, topic, subscribe=False)
 
     def _notify(self, peer: Peer | None, topic: bytes, *, subscribe: bool) -> None:
-        if len(self._notifications) >= _MAX_NOTIFICATIONS:
-            self._notifications.popleft()
+        self._notified_octets += len(topic)
+        notifications = self._notifications
+        while notifications and (
+            len(notifications) >= _MAX_NOTIFICATIONS or self._notified_octets > _MAX_OCTETS
+        ):
+            self._notified_octets -= len(notifications.popleft()[1]) - 1
             self.dropped["notification not received"] += 1
         self._notifications.append((peer, (b"\1" if subscribe else b"\0") + topic))
 
