@@ -229,6 +229,48 @@ async def test_of_10000_receives_with_random_cancellation_none_is_lost(net, zmq,
 
 
 @pytest.mark.zerohop
+@pytest.mark.parametrize("how", ["wait_for", "cancel"])
+async def test_of_2000_plain_receives_with_random_cancellation_none_is_lost(net, zmq, how):
+    """``recv()`` of what is there takes it without asking anybody: it must be able to go back."""
+    push, pull = await linked(net, zmq, rcvtimeo=-1)
+    rng = random.Random(f"plain {net.driver.name} {net.transport} {how}")
+    messages = [[b"%d" % n, b"%d, more" % n][: rng.choice([1, 1, 1, 2])] for n in range(2_000)]
+    parts, somebody_gave_up = list(itertools.chain(*messages)), asyncio.Event()
+
+    async def send_all():
+        for message in messages:
+            await push.send_multipart(message)
+            if message is not messages[-1] and rng.random() < 0.1:  # let a receiver wait in vain
+                somebody_gave_up.clear()
+                await somebody_gave_up.wait()
+
+    async def receive_or_give_up():
+        if how == "wait_for":
+            return await asyncio.wait_for(pull.recv(), rng.choice([0, 0, 0.00001, 0.0001, 0.01]))
+        call = pull.recv()
+        if rng.random() < 0.5:  # the call itself, or a task that awaits it
+            call = asyncio.ensure_future(call)
+        for _ in range(rng.choice([0, 0, 1, 2, 3, 50])):
+            if call.done():
+                break
+            await asyncio.sleep(0)
+        call.cancel()
+        return await call
+
+    sending = asyncio.create_task(send_all())
+    got, given_up, deadline = [], 0, time.monotonic() + 15
+    while len(got) < len(parts) and time.monotonic() < deadline:
+        try:
+            got.append(await receive_or_give_up())
+        except (asyncio.CancelledError, TimeoutError):
+            given_up += 1
+            somebody_gave_up.set()
+    sending.cancel() if len(got) < len(parts) else await sending
+    assert got == parts
+    assert given_up > 50
+
+
+@pytest.mark.zerohop
 @pytest.mark.over("tcp")
 async def test_a_flooded_socket_lets_the_loop_breathe(net, zmq):
     """A ticker of 1 ms beside a receiver that always has a message, against one beside nothing.

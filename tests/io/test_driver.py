@@ -294,6 +294,26 @@ def test_the_limit_of_a_disconnect_moves_with_its_socket_to_another_loop(context
         push.close(0)
 
 
+# -- heartbeats
+
+
+def test_who_does_not_read_because_his_queue_is_full_does_not_give_his_peer_up(context):
+    push, pull = context.socket(zmq.PUSH), context.socket(zmq.PULL)
+    pull.rcvhwm, pull.heartbeat_ivl, pull.heartbeat_timeout = 2, 50, 100
+    pull.rcvbuf = push.sndbuf = 4096
+    push.sndhwm, push.sndtimeo = 5, 200
+    monitor = pull.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+    push.connect(f"tcp://127.0.0.1:{pull.bind_to_random_port('tcp://127.0.0.1')}")
+    count = 0
+    while push.poll(500, zmq.POLLOUT):  # the last of these half seconds is one of silence
+        push.send(b"%d" % count + bytes(2000))
+        count += 1
+    got = [int(pull.recv().rstrip(b"\0")) for _ in range(count)]
+    assert got == list(range(count))
+    assert not monitor.poll(0)
+    monitor.close(0)
+
+
 # -- release
 
 
