@@ -65,6 +65,46 @@ def test_a_dialled_peer_is_connected_only_after_its_handshake():
     assert not link.handshaken
 
 
+def test_what_the_peer_is_and_what_it_is_called_is_known_after_the_handshake():
+    net = Network("ROUTER")
+    net.greet("DEALER", identity=b"name")
+    peer = only_peer(net)
+    assert (peer.socket_type, peer.routing_id, peer.connected) == ("DEALER", b"name", True)
+
+
+def test_what_is_queued_goes_out_when_the_handshake_is_done_whoever_is_first():
+    """Our READY may be written long before the peer's comes: then nothing else is to be said."""
+    net = Network("PUSH")
+    net.connect()
+    net.core.send(b"queued")
+    link = net.dial()
+    said = handshake_of("PULL")
+    net.takes(link)
+    net.links.receive_data(link, said[:64], 0.0)
+    net.takes(link)
+    net.core.settle()
+    net.links.to_flush.clear()
+    net.links.to_write.clear()
+    net.links.receive_data(link, said[64:], 0.0)
+    assert net.links.to_flush == [link.peer]
+    assert net.takes(link) == wire_of(b"queued")
+
+
+def test_with_immediate_each_connection_has_a_peer_of_its_own():
+    net = Network("ROUTER", immediate=True, connect_routing_id=b"it", router_mandatory=True)
+    first = net.join("DEALER")
+    peer, dialer = only_peer(net), only_dialer(net)
+    assert dialer.peer is peer
+    net.cut(first)
+    assert (dialer.peer, dialer.link) == (None, None)
+    net.after(1.0)
+    second = net.meet(dialer, "DEALER")
+    assert only_peer(net) is not peer
+    net.core.send([b"it", b"hello"])
+    net.talk()
+    assert second.taken() == [b"hello"]
+
+
 def test_messages_before_the_handshake_are_an_offence():
     net = Network("PULL")
     remote = net.greet("")  # shakes hands, and has said no Socket-Type: that is allowed
@@ -342,7 +382,9 @@ def test_a_dialled_peer_keeps_its_queue_and_its_place_over_reconnections():
     assert second.taken() == [b"%d" % n for n in range(10)]
     assert only_peer(net) is peer
     assert peer.connected
-    assert only_dialer(net).reconnects == 1
+    assert (only_dialer(net).reconnects, only_dialer(net).attempt) == (1, 0)
+    net.cut(second)
+    assert (only_dialer(net).link, only_dialer(net).attempt) == (None, 1)
 
 
 def test_a_full_queue_that_goes_back_and_forth_never_stops_for_good():
@@ -691,6 +733,18 @@ def test_a_full_inbound_pipe_is_noted_when_it_has_room():
     assert net.links.to_resume == [only_peer(net)]
 
 
+def test_whoever_delivers_leaves_no_notes():
+    net = Network("PULL")
+    remote = net.greet("PUSH")
+    for n in range(3):
+        remote.say(b"%d" % n)
+        net.talk()
+        net.core.receive()
+        with pytest.raises(Again):
+            net.core.receive()  # the pattern wants a note again
+    assert net.links.peers.news == []
+
+
 def test_messages_that_are_held_up_arrive_in_the_end():
     net = Network("PULL", rcvhwm=2)
     remote = net.greet("PUSH")
@@ -731,6 +785,23 @@ def test_an_idle_connection_ends_at_once():
     net.talk()
     assert len(net.links.open_links) == 0
     assert net.events()[-1] == Event.DISCONNECTED
+
+
+@pytest.mark.parametrize("way", ["join", "greet"])
+def test_what_was_put_into_the_lane_without_a_note_goes_out_before_the_end(way):
+    """A driver may gather messages and write them together a little later."""
+    net = Network("PUSH")
+    remote = getattr(net, way)("PULL")
+    lane = net.core.send_lane
+    lane.asleep = False
+    lane.messages.append(b"gathered")
+    if way == "join":
+        net.links.hang_up(only_dialer(net))
+    else:
+        net.links.hang_up_accepted(net.links.listeners[0])
+    net.talk()
+    assert remote.taken() == [b"gathered"]
+    assert len(net.links.open_links) == 0
 
 
 def test_one_who_was_never_connected_and_has_nothing_queued_is_gone_at_once():
@@ -913,7 +984,7 @@ def test_close_ends_what_has_nothing_left_at_once():
     net.connect("tcp://127.0.0.1:6666")
     net.core.close()
     assert stranger in net.links.to_close
-    assert list(net.links.peers) == []
+    assert list(net.links.peers) == net.links.listeners == []
     net.talk()
     assert net.links.finished
 

@@ -177,6 +177,7 @@ def test_messages_that_come_back_stand_before_those_that_wait():
     pipe.extend([b"3", b"4"])
     put_back(pipe, [b"1", b"2"])
     assert list(pipe.messages) == [b"1", b"2", b"3", b"4"]
+    assert not pipe.asleep
 
 
 def test_a_full_pipe_takes_back_what_it_gave():

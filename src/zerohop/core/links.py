@@ -55,7 +55,6 @@ class Links:
         peers, dialers, listeners, open_links: who is there.
         timers: what is due when.
         records: where it is told what happens; ``monitors`` and ``reports`` are its lists.
-        closing: close() was called.
     """
 
     def __init__(
@@ -83,7 +82,6 @@ class Links:
         self.room_for_others: list[Peer] = []
         self.monitors = self.records.monitors
         self.reports = self.records.reports
-        self.closing = False
         self.encoder = output.BatchEncoder()
 
     # A link's life
@@ -100,11 +98,9 @@ class Links:
         self.open_links[link] = None
         if isinstance(source, Dialer):
             source.link = link
-            source.due_at = None
             link.peer = source.peer
             link.ending = source.leaving
         self.records.of_link(Event.CONNECTED if dialled else Event.ACCEPTED, link, fd)
-        self._arm(link)
         self._handle(link, connection.start())
         return link
 
@@ -126,7 +122,6 @@ class Links:
             self._deliver(link, items)  # type: ignore[arg-type] # no events among them
         if connection.has_output:
             self.to_write.append(link)
-            self._arm(link)  # it may be a PING, whose TTL is a time limit
 
     def _handle(self, link: Link, items: list[Any]) -> None:
         """The careful way through what a connection gave: events among messages, in order."""
@@ -351,15 +346,14 @@ class Links:
 
     def _close(self, link: Link) -> None:
         if not link.closing:
-            link.closing = True
             self.to_close.append(link)
+            link.closing = True
 
     def begin_close(self) -> None:
         """close(): nobody is received from any more; links end when all is sent.
 
         Inproc peers have left before (``Inproc.close``).
         """
-        self.closing = True
         self.listeners.clear()
         for dialer in list(self.dialers):
             self.hang_up(dialer)
