@@ -233,17 +233,18 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
     def close(self, linger: int | None = None) -> None:
         """Close: ports and names are free at return; what is queued is sent meanwhile, for LINGER.
 
-        Whoever waits in this socket is let go. A second time does nothing.
+        Whoever waits in this socket is let go. A second time changes nothing but LINGER, and ends
+        what a signal handler that raised in the middle of the first may have left.
 
         Args:
             linger: milliseconds, instead of the LINGER option: -1 without limit, 0 not at all.
         """
         driver = self._driver
         with driver.lock:
-            if self._core.closed:
+            if driver.released:
                 return
             if linger is not None:
-                self._core.set_option(SocketOption.LINGER, linger)
+                self._options.set(SocketOption.LINGER, linger, self._core.type)
             original = self._shadowed or self
             if original._feed is not None:
                 driver.on_released.append(original._stop_feed)

@@ -428,9 +428,10 @@ class SocketCore:
             self.inproc.refuse(peer)
 
     def close(self) -> None:
-        """No operation works from now on; queued messages go out while the driver lingers."""
-        if self.closed:
-            return
+        """No operation works from now on; queued messages go out while the driver lingers.
+
+        A second time does what a first one that was interrupted may have left.
+        """
         self.closed = True
         self._parts_in.clear()
         self._returned.clear()

@@ -312,8 +312,11 @@ class SocketDriver:
         Args:
             linger: seconds that queued messages may take, None without limit. Afterwards, or when
                 all is out, ``released`` becomes true and ``on_released`` is called.
+
+        Every step can be taken twice: a close that a signal handler interrupted is finished by the
+        next one.
         """
-        if self.core.closed:
+        if self.released:
             return
         self._leave_closed_loop()
         for listener, acceptor in list(self._acceptors.items()):
@@ -325,7 +328,7 @@ class SocketDriver:
             self._signal = None
         if linger == 0:
             self.core.links.end_close()
-        elif linger is not None:
+        elif linger is not None and self._linger_until is None:
             self._linger_until = self.now() + linger
             self._arm(force=True)
         self.pump()
