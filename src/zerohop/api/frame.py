@@ -31,7 +31,7 @@ class Frame:
         copy: True: copy ``data``; False: refer to it; None: copy if it is small.
         copy_threshold: what "small" is, in octets; 0: nothing is.
         more: whether its message has more parts.
-        properties: what is known of where it came from, by libzmq's names ("Peer-Address").
+        properties: texts for :meth:`get`, by their names; received Frames have none yet.
 
     Attributes:
         more: as above.
@@ -116,10 +116,12 @@ class Frame:
         return f"<zerohop.Frame({bytes(self.part[:_HEAD])!r}...{count}{unit})>"
 
     def get(self, option: int | str | builtin_bytes) -> int | str:
-        """Return a property of the message: a number by ``MessageOption``, a text by its name.
+        """Return a property: MORE or SHARED, a number; texts only where the Frame was given them.
+
+        What is received has no texts yet (pyzmq's "Peer-Address", "Socket-Type", "User-Id").
 
         Raises:
-            UsageError: EINVAL: it has no such property (one that was made here has no text at all).
+            UsageError: EINVAL: it has no such property.
             TypeError: neither a number nor a name.
             RuntimeError: ``routing_id`` and ``group`` exist only in libzmq's draft API.
         """

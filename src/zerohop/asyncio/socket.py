@@ -320,9 +320,9 @@ class Socket(SocketBase):
         return awaitable if seconds == 0 else self._warned(wanted, awaitable)
 
     def wait_connected(self, timeout: float | None = None) -> Awaitable[None]:
-        """Wait until every endpoint that this socket connects to has a peer, handshake done.
+        """Wait until every endpoint it connects to has a peer; if it only binds, for the first one.
 
-        A socket that only binds waits for its first peer.
+        A peer is there when its handshake is done.
 
         Args:
             timeout: seconds; None: without limit.

@@ -5,7 +5,8 @@
     frame 2  = endpoint                              UTF-8, may be empty
 
     event                                                   value
-    CONNECTED, ACCEPTED, LISTENING, CLOSED, DISCONNECTED    file descriptor
+    CONNECTED, ACCEPTED, LISTENING, DISCONNECTED            file descriptor
+    CLOSED                                                  errno; 0: the end of a listener
     BIND_FAILED, ACCEPT_FAILED, CLOSE_FAILED                errno
     CONNECT_DELAYED                                         errno (EINPROGRESS)
     CONNECT_RETRIED                                         pause in milliseconds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from zerohop.constants import OptionKind, SocketType
+from zerohop.constants import SocketOption as Number
 from zerohop.core.option_table import ALL_TYPES, REFUSED, TABLE
 from zerohop.core.options import SocketOptions
 
@@ -29,6 +30,9 @@ of the wrong Python type raises `TypeError`. Behaviour is libzmq 4.3.5's as pyzm
 * **live**: acts on connections and endpoints that exist already. Other options act on what is bound
   or connected after they were set.
 * **idle**: accepted and read back, for programs that set it; nothing follows from it.
+* **refused**: accepted and read back, but what it asks for is not there yet: a socket that has set
+  it can neither `bind` nor `connect` (SOCKS: cannot `connect` over tcp), ENOTSUP, and nothing goes
+  out unprotected.
 
 | option | takes | default | get | set | |
 |---|---|---|---|---|---|
@@ -40,6 +44,19 @@ _REFUSED_HEAD = """
 `get` and `set` raise EINVAL, as they do in pyzmq.
 
 """
+
+_NOT_YET = {
+    Number.SOCKS_PROXY,
+    Number.ZAP_DOMAIN,
+    Number.ZAP_ENFORCE_DOMAIN,
+    Number.PLAIN_SERVER,
+    Number.PLAIN_USERNAME,
+    Number.PLAIN_PASSWORD,
+    Number.CURVE_SERVER,
+    Number.CURVE_PUBLICKEY,
+    Number.CURVE_SECRETKEY,
+    Number.CURVE_SERVERKEY,
+}
 
 
 def _types(types: frozenset[SocketType]) -> str:
@@ -61,6 +78,8 @@ def _line(row: Option) -> str:
     if row.number.kind is OptionKind.BYTES and row.writers:
         takes = f"bytes: {takes}"
     marks = "".join(f"**{mark}**. " for mark in ("live", "idle") if getattr(row, mark))
+    if row.number in _NOT_YET:
+        marks += "**refused**. "
     return (
         f"| {row.number.name} ({int(row.number)}) | {takes} | {_default(row)} "
         f"| {_types(row.readers)} | {_types(row.writers)} | {marks}{row.about} |\n"
