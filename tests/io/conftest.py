@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.io.hand import World
 from tests.kit.keeper import keeper
 
 
@@ -9,3 +10,11 @@ from tests.kit.keeper import keeper
 def context():
     with keeper() as context:
         yield context
+
+
+@pytest.fixture
+def world():
+    """Sockets on a loop that the test turns by hand."""
+    made = World()
+    yield made
+    made.close()

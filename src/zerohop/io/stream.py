@@ -153,7 +153,7 @@ class Stream:
             except (BlockingIOError, InterruptedError):
                 size = 0
             except OSError as error:
-                self._lost(error)
+                self._broken(error)
                 return
             whole = size == sum(map(len, buffers[:_IOV_MAX]))
             links.wrote(link, size, self._driver.now())
@@ -166,6 +166,18 @@ class Stream:
                 return
         if link.peer is not None:
             self._driver.flush_later(link.peer)
+
+    def _broken(self, error: OSError) -> None:
+        """Nothing can be written any more; what the peer sent before that can still be read."""
+        while not self.closed:
+            try:
+                data = self._sock.recv(READ_SIZE)
+            except OSError:
+                break
+            if not data:
+                break
+            self._links.receive_data(self._link, data, self._driver.now())
+        self._lost(error)
 
     def _is_empty(self, link: Link) -> bool:
         """Whether all is written: the pipe then sleeps until the next message."""
