@@ -184,7 +184,7 @@ def test_an_awaitable_is_no_coroutine():
             pair.bind("inproc://tasks")
             refused = pair.recv()
             with pytest.raises(TypeError, match="a coroutine was expected"):
-                asyncio.create_task(refused)
+                await asyncio.create_task(refused)
             refused.cancel()
             waiting = asyncio.ensure_future(pair.recv())
             with context.socket(zmq.PAIR) as other:

@@ -1,6 +1,8 @@
 """What a newcomer meets first: short, whole, and pointing at things that exist."""
 
 import ast
+import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -48,6 +50,30 @@ def test_the_api_page_is_what_the_docstrings_say():
         timeout=30,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_run_with_a_red_cell_makes_no_interop_table(tmp_path, monkeypatch, capsys):
+    script = REPOSITORY / "scripts" / "interop_table.py"
+    spec = importlib.util.spec_from_file_location("interop_table", script)
+    interop_table = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(interop_table)
+    page, results = tmp_path / "interop.md", tmp_path / "results"
+    monkeypatch.setattr(interop_table, "PAGE", page)
+    monkeypatch.setattr(interop_table, "RESULTS", results)
+    versions = dict.fromkeys(("zerohop", "libzmq", "pyzmq", "python", "platform"), "1")
+    run = {"pairs": ["REQ - REP"], "date": "today", "versions": versions, "cells": {}}
+    run["cells"] = dict.fromkeys(interop_table.expected(run), True)
+    old = f"Intro\n\n{interop_table.BEGIN}\nold\n{interop_table.END}\n"
+    page.write_text(old)
+    results.write_text(
+        json.dumps(run | {"cells": run["cells"] | {"uvloop|ipc|REQ - REP|ours": False}})
+    )
+    assert interop_table.main() == 1
+    assert page.read_text() == old
+    assert "not green: uvloop|ipc|REQ - REP|ours" in capsys.readouterr().err
+    results.write_text(json.dumps(run))
+    assert interop_table.main() == 0
+    assert "12 of 12 cells green" in page.read_text()
 
 
 def test_every_dependency_has_its_reason():
