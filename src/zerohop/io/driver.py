@@ -182,12 +182,12 @@ class SocketDriver:
 
             links = self.core.links
             try:
-                sock, resolved, path = open_listener(endpoint, self.core.options)
+                sock, resolved, file = open_listener(endpoint, self.core.options)
             except ZMQError as error:
                 links.records.add(Event.BIND_FAILED, error.errno or 0, address, reason=str(error))
                 raise
             listener = self.core.listen(resolved)
-            acceptor = Acceptor(self, listener, sock, path)
+            acceptor = Acceptor(self, listener, sock, file)
             self._acceptors[listener] = acceptor
             links.records.add(Event.LISTENING, sock.fileno(), resolved)
             if self.loop is not None:

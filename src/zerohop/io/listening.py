@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import socket
@@ -27,39 +28,91 @@ _NO_MORE_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _PEERCRED = struct.Struct("3i")  # pid, uid, gid
 
 
+class SocketFile:
+    """What a bound ipc socket has made in the file system, and removes again.
+
+    Args:
+        path: its file.
+        directory: one that was made for it, or ``""``.
+    """
+
+    __slots__ = ("_directory", "_inode", "_owner", "_path")
+
+    def __init__(self, path: str, directory: str) -> None:
+        self._path = os.path.abspath(path)  # the program may change its directory
+        self._directory = directory
+        self._owner = os.getpid()
+        self._inode = _inode(path)
+
+    def remove(self) -> None:
+        """Remove it, but not in a forked child, and not what somebody has put in its place."""
+        if os.getpid() != self._owner:
+            return
+        with contextlib.suppress(OSError):
+            if _inode(self._path) == self._inode:
+                os.unlink(self._path)
+        if self._directory:
+            with contextlib.suppress(OSError):
+                os.rmdir(self._directory)
+
+
+def _inode(path: str) -> tuple[int, int]:
+    try:
+        found = os.stat(path)
+    except OSError:  # somebody has been very quick
+        return 0, 0
+    return found.st_dev, found.st_ino
+
+
 def open_listener(
     endpoint: TcpEndpoint | IpcEndpoint, options: SocketOptions
-) -> tuple[socket.socket, str, str]:
+) -> tuple[socket.socket, str, SocketFile | None]:
     """Bind and listen.
 
     Returns:
-        The non-blocking OS socket, the resolved endpoint (LAST_ENDPOINT), and the path of the file
-        to be removed when it is closed (``""``: none).
+        The non-blocking OS socket, the resolved endpoint (LAST_ENDPOINT), and the file that is to
+        be removed when it is closed, if there is one.
 
     Raises:
-        EndpointError: EADDRINUSE, ENODEV, EADDRNOTAVAIL, EACCES, ENOENT, ...
+        EndpointError: EADDRINUSE, ENODEV, EADDRNOTAVAIL, EACCES, ENOENT, EMFILE, ...
     """
-    if options.use_fd is not None:
-        return _adopt(options.use_fd, endpoint)
-    if isinstance(endpoint, TcpEndpoint):
-        return _listen_tcp(endpoint, options)
-    return _listen_ipc(endpoint, options)
-
-
-def _adopt(fd: int, endpoint: TcpEndpoint | IpcEndpoint) -> tuple[socket.socket, str, str]:
-    """USE_FD: somebody else has bound it and listens; we accept, and never unlink its file."""
     try:
-        sock = socket.socket(fileno=os.dup(fd))
-        sock.setblocking(False)
-        scheme = "tcp" if isinstance(endpoint, TcpEndpoint) else "ipc"
-        return sock, printable(sock.getsockname(), scheme=scheme), ""
+        if options.use_fd is not None:
+            return _adopt(options.use_fd, endpoint)
+        if isinstance(endpoint, TcpEndpoint):
+            return _listen_tcp(endpoint, options)
+        return _listen_ipc(endpoint, options)
+    except EndpointError:
+        raise
     except OSError as error:
-        raise _endpoint_error(error, str(endpoint)) from error
+        raise EndpointError(
+            error.errno or errno.EINVAL,
+            endpoint=str(endpoint),
+            hint=f"the system says: {error.strerror}",
+        ) from error
 
 
-def _listen_tcp(endpoint: TcpEndpoint, options: SocketOptions) -> tuple[socket.socket, str, str]:
-    text = str(endpoint)
-    family, address = local_address(endpoint.host, endpoint.port, ipv6=options.ipv6, endpoint=text)
+def _adopt(
+    fd: int, endpoint: TcpEndpoint | IpcEndpoint
+) -> tuple[socket.socket, str, SocketFile | None]:
+    """USE_FD: somebody else has bound it and listens; we accept, and never unlink its file."""
+    copied = os.dup(fd)
+    try:
+        sock = socket.socket(fileno=copied)
+    except OSError:
+        os.close(copied)
+        raise
+    sock.setblocking(False)
+    scheme = "tcp" if isinstance(endpoint, TcpEndpoint) else "ipc"
+    return sock, printable(sock.getsockname(), scheme=scheme), None
+
+
+def _listen_tcp(
+    endpoint: TcpEndpoint, options: SocketOptions
+) -> tuple[socket.socket, str, SocketFile | None]:
+    family, address = local_address(
+        endpoint.host, endpoint.port, ipv6=options.ipv6, endpoint=str(endpoint)
+    )
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
         set_listener_options(sock, options.tcp_options())
@@ -68,52 +121,54 @@ def _listen_tcp(endpoint: TcpEndpoint, options: SocketOptions) -> tuple[socket.s
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         sock.bind(address)
         sock.listen(options.backlog)
-    except OSError as error:
+    except OSError:
         sock.close()
-        raise _endpoint_error(error, text) from error
+        raise
     sock.setblocking(False)
-    return sock, printable(sock.getsockname(), scheme="tcp"), ""
+    return sock, printable(sock.getsockname(), scheme="tcp"), None
 
 
-def _listen_ipc(endpoint: IpcEndpoint, options: SocketOptions) -> tuple[socket.socket, str, str]:
-    text = str(endpoint)
+def _listen_ipc(
+    endpoint: IpcEndpoint, options: SocketOptions
+) -> tuple[socket.socket, str, SocketFile | None]:
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    path = endpoint.path
-    made = ""
+    path, directory = endpoint.path, ""
+    file = None
     try:
         if endpoint.wildcard:
             import tempfile  # 3 ms, for a rare form of endpoint
 
-            made = tempfile.mkdtemp(prefix="zerohop-")
-            path = os.path.join(made, "socket")
+            directory = tempfile.mkdtemp(prefix="zerohop-")
+            path = os.path.join(directory, "socket")
         if endpoint.abstract:
             sock.bind("\0" + path)
         else:
-            _remove_stale(path, text)
-            sock.bind(path)
+            _remove_stale(path, str(endpoint))
+            _bind_file(sock, path, str(endpoint))
+            file = SocketFile(path, directory)
         set_ipc_options(sock, options.ipc_options())
         sock.listen(options.backlog)
-    except EndpointError:
+    except BaseException:
         sock.close()
+        if file is not None:
+            file.remove()
+        elif directory:
+            os.rmdir(directory)
         raise
-    except OSError as error:
-        sock.close()
-        if made:
-            import shutil  # tempfile has imported it
-
-            shutil.rmtree(made, ignore_errors=True)
-        if error.errno == errno.ENOENT:
-            raise EndpointError(
-                errno.ENOENT,
-                f'No such file or directory for ipc path "{path}".',
-                endpoint=text,
-                hint="the directory of an ipc path has to exist",
-            ) from error
-        raise _endpoint_error(error, text) from error
     sock.setblocking(False)
-    if endpoint.abstract:
-        return sock, f"ipc://@{path}", ""
-    return sock, f"ipc://{path}", path
+    return sock, f"ipc://@{path}" if endpoint.abstract else f"ipc://{path}", file
+
+
+def _bind_file(sock: socket.socket, path: str, text: str) -> None:
+    try:
+        sock.bind(path)
+    except FileNotFoundError as error:
+        raise EndpointError(
+            errno.ENOENT,
+            f'No such file or directory for ipc path "{path}".',
+            endpoint=text,
+            hint="the directory of an ipc path has to exist",
+        ) from error
 
 
 def _remove_stale(path: str, text: str) -> None:
@@ -148,12 +203,6 @@ def _remove_stale(path: str, text: str) -> None:
     )
 
 
-def _endpoint_error(error: OSError, endpoint: str) -> EndpointError:
-    return EndpointError(
-        error.errno or errno.EINVAL, endpoint=endpoint, hint=f"the system says: {error.strerror}"
-    )
-
-
 class Acceptor:
     """A listening socket and the loop that watches it.
 
@@ -161,20 +210,22 @@ class Acceptor:
         driver: gets the accepted connections.
         listener: the core's side.
         sock: listening, non-blocking; owned.
-        path: file to remove on close, or ``""``.
+        file: what to remove on close, or None.
     """
 
     def __init__(
-        self, driver: SocketDriver, listener: Listener, sock: socket.socket, path: str
+        self,
+        driver: SocketDriver,
+        listener: Listener,
+        sock: socket.socket,
+        file: SocketFile | None,
     ) -> None:
         self._driver = driver
         self._listener = listener
         self._sock = sock
-        self._path = path
+        self._file = file
         self._watching = False
         self._pause: Handle | None = None
-        self._owner_pid = os.getpid()
-        self._inode = os.stat(path).st_ino if path else 0
 
     def start(self) -> None:
         """Accept on the driver's loop."""
@@ -195,25 +246,12 @@ class Acceptor:
         """Free the address before returning."""
         self.detach(self._driver.loop)
         self._sock.close()
-        self._remove_file()
+        if self._file is not None:
+            self._file.remove()
 
     def abandon(self) -> None:
         """In a forked child: close our copy; the address is the parent's."""
         self._sock.close()
-
-    def _remove_file(self) -> None:
-        """Remove our socket file, unless somebody has put another in its place."""
-        path = self._path
-        if not path or os.getpid() != self._owner_pid:
-            return
-        parent = os.path.dirname(path)
-        try:
-            if os.stat(path).st_ino == self._inode:
-                os.unlink(path)
-            if os.path.basename(parent).startswith("zerohop-") and path.endswith("/socket"):
-                os.rmdir(parent)  # made for ``ipc://*``; stays if somebody put something there
-        except OSError:
-            return
 
     def _on_readable(self) -> None:
         driver = self._driver
