@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import socket
 import struct
@@ -21,7 +22,9 @@ _IF_INET6 = "/proc/net/if_inet6"
 
 
 def local_address(host: str, port: int, *, ipv6: bool, endpoint: str) -> SocketAddress:
-    """Where to listen: ``*``, a literal, an interface's name, or a host name of this machine.
+    """Where to listen: ``*``, a literal, an interface's name, or the name of this machine.
+
+    Never asks a name server, which may take long (libzmq resolves no names here at all).
 
     Raises:
         EndpointError: ENODEV, it is none of these.
@@ -37,14 +40,13 @@ def local_address(host: str, port: int, *, ipv6: bool, endpoint: str) -> SocketA
             literal = numeric_address(found, port)
             if literal is not None:
                 return literal
-        try:
-            return resolve(host, port, ipv6=ipv6)[0]
-        except OSError:
-            pass
+        if host in ("localhost", socket.gethostname()):
+            with contextlib.suppress(OSError):
+                return resolve(host, port, ipv6=ipv6)[0]
     hint = (
         f"{host} is an IPv6 address; set the IPV6 option first"
         if literal is not None
-        else f"no interface and no host of this machine is named {host} "
+        else f"neither this machine nor an interface of it is named {host} "
         f"(interfaces: {', '.join(name for _, name in socket.if_nameindex())})"
     )
     raise EndpointError(errno.ENODEV, endpoint=endpoint, hint=hint)
@@ -88,11 +90,14 @@ def resolve(host: str, port: int, *, ipv6: bool) -> list[SocketAddress]:
 
 
 def interface_address(name: str, *, ipv6: bool) -> str | None:
-    """The first address of a network interface, or None where there is no such interface."""
+    """The first address of a network interface, or None where there is no such interface.
+
+    With ``ipv6`` its IPv6 address, if it has one.
+    """
     if not sys.platform.startswith("linux"):
         return None
-    if ipv6:
-        return _interface_ipv6(name)
+    if ipv6 and (found := _interface_ipv6(name)) is not None:
+        return found
     import fcntl  # not on Windows
 
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
