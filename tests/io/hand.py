@@ -9,9 +9,11 @@ import itertools
 import os
 import select
 import socket as plain
+import struct
 import time
 
 from tests.api.plain import KeepingContext
+from tests.kit.raw import greeting, ready
 
 
 class _Handle:
@@ -162,3 +164,60 @@ def endpoint_of(listening):
     if isinstance(name, tuple):
         return f"tcp://{name[0]}:{name[1]}"
     return f"ipc://@{name[1:].decode()}"
+
+
+class Peer:
+    """The other end of a connection that a socket has dialled: octets, in the test's hands."""
+
+    def __init__(self, world, sock, listening):
+        world.loop.until(lambda: self._accepted(listening))
+        self.world, self.sock = world, sock
+        self.came = bytearray()
+
+    def _accepted(self, listening):
+        try:
+            self.raw, _ = listening.accept()
+        except BlockingIOError:
+            return False
+        self.raw.setblocking(False)
+        return True
+
+    def pull(self):
+        """Take what is there; False when the connection has ended."""
+        try:
+            while data := self.raw.recv(1 << 20):
+                self.came += data
+        except BlockingIOError:
+            return True
+        except ConnectionError:
+            return False
+        return False
+
+    def handshake(self, socket_type):
+        """Greet, and wait until the socket has its peer; forget its greeting and READY."""
+        self.raw.sendall(greeting() + ready(socket_type))
+        self.world.loop.until(self.sock._core.connected)
+        self._take(self._take(66)[65])
+
+    def _take(self, count):
+        """The next so many octets, and none that follow."""
+        came = bytearray()
+
+        def read():
+            try:
+                came.extend(self.raw.recv(count - len(came)))
+            except BlockingIOError:
+                return False
+            return len(came) == count
+
+        self.world.loop.until(read)
+        return came
+
+    def sees(self, octets):
+        """Wait for exactly these octets."""
+        self.world.loop.until(lambda: self.pull() and len(self.came) >= len(octets))
+        assert self.came == octets
+
+    def reset(self):
+        self.raw.setsockopt(plain.SOL_SOCKET, plain.SO_LINGER, struct.pack("ii", 1, 0))
+        self.raw.close()

@@ -3,58 +3,13 @@
 import contextlib
 import errno
 import socket as plain
-import struct
 
 import pytest
 
 import zerohop as zmq
-from tests.io.hand import endpoint_of, server
-from tests.kit.raw import greeting, message, ready
+from tests.io.hand import Peer, endpoint_of, server
+from tests.kit.raw import message
 from zerohop.io.stream import READ_SIZE
-
-
-class Peer:
-    """The other end of a connection that a socket has dialled: octets, in the test's hands."""
-
-    def __init__(self, world, sock, listening):
-        world.loop.until(lambda: self._accepted(listening))
-        self.world, self.sock = world, sock
-        self.came = bytearray()
-
-    def _accepted(self, listening):
-        try:
-            self.raw, _ = listening.accept()
-        except BlockingIOError:
-            return False
-        self.raw.setblocking(False)
-        return True
-
-    def pull(self):
-        """Take what is there; False when the connection has ended."""
-        try:
-            while data := self.raw.recv(1 << 20):
-                self.came += data
-        except BlockingIOError:
-            return True
-        except ConnectionError:
-            return False
-        return False
-
-    def handshake(self, socket_type):
-        """Greet, and wait until the socket has its peer; forget its greeting and READY."""
-        self.raw.sendall(greeting() + ready(socket_type))
-        self.world.loop.until(self.sock._core.connected)
-        self.world.loop.until(lambda: self.pull() and len(self.came) > 66)
-        del self.came[: 66 + self.came[65]]
-
-    def sees(self, octets):
-        """Wait for exactly these octets."""
-        self.world.loop.until(lambda: self.pull() and len(self.came) >= len(octets))
-        assert self.came == octets
-
-    def reset(self):
-        self.raw.setsockopt(plain.SOL_SOCKET, plain.SO_LINGER, struct.pack("ii", 1, 0))
-        self.raw.close()
 
 
 @pytest.fixture(params=[plain.AF_INET, plain.AF_UNIX], ids=["tcp", "ipc"])
