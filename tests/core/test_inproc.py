@@ -221,6 +221,18 @@ def test_before_the_bind_the_mark_is_the_senders(context):
     assert fill(push) == 10
 
 
+@pytest.mark.parametrize("who", ["connector", "binder"])
+def test_a_sender_that_was_stopped_goes_on_when_the_receiver_has_read(context, who):
+    options = {"sndhwm": 2, "rcvhwm": 2}
+    pair = pair_of(context, "DEALER", "DEALER", connect_options=options, **options)
+    sender, receiver = pair if who == "connector" else pair[::-1]
+    for _ in range(3):
+        assert fill(sender) == 4
+        settle(context, *pair)
+        assert len(received(receiver)) == 4
+        settle(context, *pair)
+
+
 @pytest.mark.parametrize("which", ["sndhwm", "rcvhwm"])
 def test_the_mark_follows_both_ends(context, which):
     push, pull = pair_of(context, "PUSH", "PULL", connect_options={"sndhwm": 5}, rcvhwm=10)
@@ -256,6 +268,9 @@ def test_conflate_at_either_end_keeps_the_last_message(context, first, conflates
             push.send(b"%d" % n)
         pull.inproc.bind(NAME)
     settle(context, push, pull)
+    (peer,) = push.links.peers
+    assert peer.outbound.conflate
+    assert peer.inbound.conflate
     for n in range(sent_before, 6):
         push.send(b"%d" % n)
     settle(context, push, pull)
@@ -284,6 +299,7 @@ def test_a_subscription_is_known_at_once(context, first, when):
     pub, sub = make_core("PUB", context), make_core("SUB", context)
     if when == "before":
         sub.pattern.subscribe(b"a")
+        sub.settle()  # there is nobody to be told yet
     if first == "bind":
         pub.inproc.bind(NAME)
         sub.inproc.connect(NAME)
@@ -339,12 +355,15 @@ def test_somebody_who_waits_for_a_bind_is_told_nothing(context):
 def test_what_was_sent_can_be_received_after_the_sender_has_left(context, who, how):
     connector, binder = pair_of(context, "PAIR", "PAIR")
     sender, receiver = (connector, binder) if who == "connector" else (binder, connector)
+    (peer,) = sender.links.peers
+    ends = (peer, peer.link)
     sender.send(b"1")
     sender.send(b"2")
     if how == "close":
         sender.close()
     else:
-        sender.inproc.drop(next(iter(sender.links.peers)))
+        sender.inproc.drop(peer)
+    assert [end.link for end in ends] == [None, None]
     assert receiver in context.hand_over()
     assert received(receiver) == [b"1", b"2"]
     assert list(receiver.links.peers) == []
@@ -434,12 +453,13 @@ def test_what_was_sent_to_a_name_that_nobody_bound_is_counted(context):
     pull = make_core("PULL", context)
     pull.inproc.bind(NAME)
     settle(context, pull)
-    assert received(pull) == []
+    assert received(pull) == list(pull.links.peers) == []
 
 
 def test_a_message_that_waits_for_a_bind_outlives_its_socket(context):
     push, pull = make_core("PUSH", context), make_core("PULL", context)
     push.inproc.connect(NAME)
+    (peer,) = push.links.peers
     push.send(b"1")
     push.send(b"2")
     push.close()
@@ -448,6 +468,30 @@ def test_a_message_that_waits_for_a_bind_outlives_its_socket(context):
     assert context.hand_over() == [pull]
     assert received(pull) == [b"1", b"2"]
     assert list(pull.links.peers) == []
+    assert peer.link is None
+
+
+def test_a_message_of_a_closed_socket_still_says_whom_it_is_from(context):
+    dealer, router = make_core("DEALER", context, routing_id=b"me"), make_core("ROUTER", context)
+    dealer.inproc.connect(NAME)
+    dealer.send(b"last words")
+    dealer.close()
+    router.inproc.bind(NAME)
+    settle(context, router)
+    assert received(router) == [[b"me", b"last words"]]
+
+
+def test_what_waits_for_a_publisher_is_thrown_away_by_it_as_usual(context):
+    xsub, pub = make_core("XSUB", context), make_core("PUB", context)
+    xsub.inproc.connect(NAME)
+    (peer,) = xsub.links.peers
+    xsub.send(b"to nobody")
+    pub.inproc.bind(NAME)
+    settle(context, xsub, pub)
+    assert len(peer.outbound) == 0
+    xsub.send(b"nor this")
+    settle(context, xsub, pub)
+    assert len(peer.outbound) == 0
 
 
 @pytest.mark.parametrize("linger, messages", [(0.0, 1), (None, 0)])

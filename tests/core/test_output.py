@@ -1,5 +1,8 @@
 """From a pipe to octets, and back when the connection breaks."""
 
+import gc
+import weakref
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -251,6 +254,20 @@ def test_links_that_share_nothing_leave_nothing_behind():
     encoder = BatchEncoder()
     fill(make_link(), make_pipe(b"x"), encoder)
     assert encoder.messages == []
+
+
+def test_of_a_forgotten_batch_nothing_is_held():
+    """A MessageTracker sees that a lent buffer is free when what stands for it is gone."""
+    encoder, link = BatchEncoder(), make_link(shares=True)
+    lent = memoryview(bytearray(100_000))
+    watched = weakref.ref(lent)
+    fill(link, make_pipe(lent), encoder)
+    del lent
+    written(link, sum(map(len, link.buffers)))
+    assert watched() is not None
+    encoder.forget()
+    gc.collect()
+    assert watched() is None
 
 
 def test_a_forgotten_batch_is_nobodys_any_more():

@@ -1,8 +1,11 @@
 """What is due when, whatever has changed meanwhile."""
 
+from random import Random
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.wire.kit import calls_during
 from zerohop.core.timers import Timers
 
 
@@ -113,6 +116,30 @@ def test_many_that_are_due_are_all_kept():
     for n, thing in enumerate(things):
         timers.arm(thing, float(n))
     assert due(timers, 1000.0) == things
+
+
+def test_when_entries_are_swept_out_the_rest_keep_their_order():
+    timers, random = Timers(), Random(1)
+    things = [Thing() for _ in range(1000)]
+    for thing in things:
+        timers.arm(thing, random.random())
+        if random.random() < 0.7:
+            random.choice(things).due_at = None
+    left = sorted(thing.due_at for thing in things if thing.due_at is not None)
+    order = [timers.next()]
+    while timers.pop(order[-1]):
+        order.append(timers.next())
+    assert order == [*left, None]
+
+
+def test_arming_costs_the_same_however_many_are_armed():
+    timers, things = Timers(), [Thing() for _ in range(10_000)]
+
+    def arm_all():
+        for n, thing in enumerate(things):
+            timers.arm(thing, float(n))
+
+    assert calls_during(arm_all) <= 3 * len(things) + 100
 
 
 steps = st.lists(

@@ -216,9 +216,7 @@ def _other_end(connecting: Peer, binder: SocketCore, context: ContextCore) -> Pe
             pipe.messages = deque(pipe.messages, maxlen=1)
         pipe.writer, pipe.writer_signals = writer, context.writable
         pipe.reader, pipe.reader_signals = reader, context.readable
-        # Whatever was queued while the name was not bound: the reader has yet to be told.
-        pipe.asleep = not pipe.messages
-        if pipe.messages:
+        if pipe.messages:  # queued while the name was not bound: the reader has yet to be told
             context.readable.append(reader)
     for peer, core in ((accepted, connector), (connecting, binder)):
         peer.socket_type = core.type_name

@@ -127,5 +127,4 @@ def take_back(link: Link) -> list[Message]:
         if left < 0:
             link.messages_out += index
             return batch[index:]
-    link.messages_out += len(batch)
     return []
