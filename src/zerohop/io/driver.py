@@ -11,7 +11,7 @@ import threading
 import time
 
 from zerohop.constants import Errno, Event, PollEvent, SecurityMechanism
-from zerohop.core.endpoint import InprocEndpoint, TcpEndpoint, parse
+from zerohop.core.endpoint import InprocEndpoint, IpcEndpoint, TcpEndpoint, parse
 from zerohop.errors import UsageError, ZMQError
 
 TYPE_CHECKING = False
@@ -262,8 +262,11 @@ class SocketDriver:
             self.core.inproc.connect(endpoint)
         else:
             import zerohop.io.dialing  # noqa: F401 - a server never dials
+            from zerohop.io.sockets import check_ipc
 
             _import_connections()
+            if isinstance(endpoint, IpcEndpoint):
+                check_ipc(address)
             if isinstance(endpoint, TcpEndpoint) and self.core.options.socks_proxy:
                 raise UsageError(
                     Errno.ENOTSUP,

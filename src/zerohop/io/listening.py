@@ -13,7 +13,7 @@ from zerohop.constants import Event
 from zerohop.core.endpoint import IpcEndpoint, TcpEndpoint
 from zerohop.errors import EndpointError
 from zerohop.io.addresses import local_address, printable
-from zerohop.io.sockets import set_ipc_options, set_listener_options, set_tcp_options
+from zerohop.io.sockets import check_ipc, set_ipc_options, set_listener_options, set_tcp_options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -131,6 +131,7 @@ def _listen_tcp(
 def _listen_ipc(
     endpoint: IpcEndpoint, options: SocketOptions
 ) -> tuple[socket.socket, str, SocketFile | None]:
+    check_ipc(str(endpoint))
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     path, directory = endpoint.path, ""
     file = None

@@ -4,14 +4,33 @@ from __future__ import annotations
 
 import socket
 
+from zerohop.constants import Errno
+from zerohop.errors import EndpointError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from zerohop.core.options import IpcOptions, TcpOptions
 
 
+def check_ipc(endpoint: str) -> None:
+    """Say so at once where there are no Unix-domain sockets.
+
+    Raises:
+        EndpointError: EPROTONOSUPPORT.
+    """
+    if not hasattr(socket, "AF_UNIX"):
+        raise EndpointError(
+            Errno.EPROTONOSUPPORT,
+            endpoint=endpoint,
+            hint="this Python has no Unix-domain sockets; use tcp://127.0.0.1:port",
+        )
+
+
 def set_listener_options(sock: socket.socket, options: TcpOptions) -> None:
     """Before ``bind``: the address may be used again at once after a restart."""
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # On Windows SO_REUSEADDR would let another program take the port away.
+    name = "SO_EXCLUSIVEADDRUSE" if hasattr(socket, "SO_EXCLUSIVEADDRUSE") else "SO_REUSEADDR"
+    sock.setsockopt(socket.SOL_SOCKET, getattr(socket, name), 1)
     _set_buffers(sock, options.sndbuf, options.rcvbuf)
     _set_tcp_common(sock, options)
 

@@ -8,11 +8,10 @@ does not take stays with the link and goes on when the socket is writable again.
 from __future__ import annotations
 
 import errno
+import socket
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import socket
-
     from zerohop.core.link import Link
     from zerohop.io.driver import SocketDriver
     from zerohop.io.loop import Loop
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 READ_SIZE = 64 * 1024
 _LARGE_READ_SIZE = 1024 * 1024
 _WRITES_A_TURN = 16  # then others get their turn: a fast reader must not starve the loop
+_GATHERS = hasattr(socket.socket, "sendmsg")  # not on Windows
 _IOV_MAX = 64  # buffers a sendmsg; well under the system's limit of 1024
 
 
@@ -148,6 +148,8 @@ class Stream:
             try:
                 if len(buffers) == 1:
                     size = self._sock.send(buffers[0])
+                elif not _GATHERS:
+                    size = self._sock.send(b"".join(buffers[:_IOV_MAX]))
                 else:
                     size = self._sock.sendmsg(buffers[:_IOV_MAX])
             except (BlockingIOError, InterruptedError):
