@@ -1,5 +1,8 @@
 """What the application asks of one socket, and how the parts of the core work together."""
 
+import gc
+import weakref
+
 import pytest
 
 from tests.core.kit import ADDRESS, Network, inproc, make_core, received
@@ -656,7 +659,7 @@ def test_an_inproc_peer_that_the_pattern_does_not_want_is_left_alone():
     for other in others:
         other.inproc.connect(inproc("name"))
     bound.settle()
-    assert len(bound.links.peers) == 1
+    assert len(bound.links.peers) == len(bound.links.reports) == 1
     assert others[0].connected()
     assert not others[1].connected()
 
@@ -760,6 +763,20 @@ def test_parts_that_were_not_completed_are_not_sent():
     net.talk()
     assert pull.taken() == [b"whole"]
     assert net.links.finished
+
+
+@pytest.mark.parametrize("keep", ["send_part", "put_back", "put_back_part"])
+def test_a_closed_socket_holds_no_messages(keep):
+    net = Network("PAIR")
+    net.join("PAIR")
+    lent = memoryview(bytearray(9))
+    watched = weakref.ref(lent)
+    getattr(net.core, keep)(lent)
+    del lent
+    assert watched() is not None
+    net.core.close()
+    gc.collect()
+    assert watched() is None
 
 
 def test_close_leaves_the_context():
