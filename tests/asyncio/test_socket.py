@@ -1,224 +1,278 @@
-"""Socket of zerohop.asyncio: lanes that end with the context, turns, and messages given back."""
+"""The asyncio Socket: its calls, where they differ from those of a blocking one."""
 
 import asyncio
-import threading
-from collections import deque
 
+import numpy as np
 import pytest
 
 import zerohop as zmq
-from tests.patterns.world import EmptiedWhenFull
+from zerohop.api.tracker import DONE
+from zerohop.asyncio.futures import SENT, Received
 
-pytestmark = pytest.mark.on("asyncio", "uvloop")
-
-
-@pytest.fixture
-def end(net):
-    """``end()`` ends the context of the test's sockets from another thread, as far as it goes."""
-    ending = []
-
-    async def end():
-        thread = threading.Thread(target=net.context.term)
-        thread.start()
-        ending.append(thread)
-        await net.eventually(lambda: net.context._io.core.terminated)
-
-    yield end
-    for thread in ending:
-        thread.join(8)
-        assert not thread.is_alive()
+pytestmark = [pytest.mark.on("asyncio", "uvloop"), pytest.mark.over("tcp")]
 
 
-async def on_lanes(net):
-    """A PUSH and a PULL that send and receive without asking anybody."""
-    push, pull = net.socket(zmq.PUSH, sndtimeo=-1), net.socket(zmq.PULL, rcvtimeo=-1)
+async def linked(net, **options):
+    push, pull = net.socket(zmq.PUSH), net.socket(zmq.PULL, rcvtimeo=-1, **options)
     await net.link(pull, push)
-    for _ in range(3):
-        await push.send(b"x")
-        await pull.recv()
-        await asyncio.sleep(0.005)
-    await push.send(b"there")
-    await net.eventually(lambda: pull.events & zmq.POLLIN)
-    assert push._front.send_lane is not None
+    await push.wait_connected()
     return push, pull
 
 
-# -- the end of the context
+# -- lanes
 
 
-@pytest.mark.over("inproc", "tcp")
-@pytest.mark.parametrize("copy", [True, False])
-async def test_after_term_a_socket_on_its_lane_says_eterm(net, end, copy):
-    push, pull = await on_lanes(net)
-    await end()
-    await net.eventually(lambda: not (push._front.send_lane or pull._front.receive_lane), 3)
-    for call in (
-        lambda: push.send(b"x", copy=copy),
-        lambda: push.send_multipart([b"x", b"y"], copy=copy),
-        lambda: pull.recv(copy=copy),
-        lambda: pull.recv_multipart(copy=copy),
-    ):
-        with pytest.raises(zmq.ContextTerminated):
-            await asyncio.wait_for(call(), 5)
-    for socket in (push, pull):
-        socket.close(0)
+async def test_a_send_and_a_receive_on_their_lanes_are_light_objects(net):
+    push, pull = await linked(net)
+    assert push.send(b"1") is SENT
+    assert push.send_multipart([b"2", b"3"]) is SENT
+    await net.eventually(lambda: pull.stats().incoming.messages == 2)
+    assert type(pull.recv()) is Received
+    assert await pull.recv() == b"1"
+    assert await pull.recv_multipart() == [b"2", b"3"]
 
 
-WAITS = {
-    "wait_for_subscribers": lambda pub: pub.wait_for_subscribers("topic", 1),
-    "wait_connected": lambda pub: pub.wait_connected(),
-    "poll": lambda pub: pub.poll(flags=zmq.POLLIN),
-}
+@pytest.mark.parametrize(
+    "send",
+    [
+        lambda push: push.send(bytearray(b"x")),
+        lambda push: push.send(memoryview(b"x")),
+        lambda push: push.send(zmq.Frame(b"x")),
+        lambda push: push.send(np.frombuffer(b"x", np.uint8)),
+        lambda push: push.send(b"x", copy=False),
+        lambda push: push.send_multipart([b"x"]),
+        lambda push: push.send_multipart((b"x",)),
+        lambda push: push.send_multipart(iter([b"x"])),
+        lambda push: push.send_string("x"),
+        lambda push: push.send_serialized(b"x", lambda value: [value]),
+    ],
+)
+async def test_whatever_is_sent_keeps_its_place_among_the_others(net, send):
+    push, pull = await linked(net)
+    push.send(b"before")
+    assert await send(push) in (None, DONE)
+    await push.send(b"after")
+    assert [await pull.recv() for _ in range(3)] == [b"before", b"x", b"after"]
 
 
-@pytest.mark.over("inproc")
-@pytest.mark.parametrize("wait", WAITS.values(), ids=WAITS)
-async def test_who_waits_for_a_condition_learns_that_the_context_ends(net, end, wait):
+async def test_the_parts_of_a_message_are_the_callers_list_no_more(net):
+    push, pull = await linked(net)
+    parts = [b"1", b"2"]
+    push.send_multipart(parts)
+    parts.append(b"3")
+    assert await pull.recv_multipart() == [b"1", b"2"]
+
+
+async def test_a_message_sent_part_by_part_is_one_message(net):
+    push, pull = await linked(net)
+    assert await push.send(b"1", zmq.SNDMORE) is None
+    assert await push.send(b"2", zmq.SNDMORE) is None
+    assert not await pull.poll(5)
+    await push.send(b"3")
+    assert await pull.recv_multipart() == [b"1", b"2", b"3"]
+    await push.send_multipart([b"4", b"5"], zmq.SNDMORE)
+    await push.send(b"6")
+    assert await pull.recv_multipart() == [b"4", b"5", b"6"]
+
+
+async def test_parts_received_one_by_one(net):
+    push, pull = await linked(net)
+    await push.send_multipart([b"1", b"2", b"3"])
+    await push.send(b"4")
+    seen = [(await pull.recv(), pull.rcvmore) for _ in range(4)]
+    assert seen == [(b"1", 1), (b"2", 1), (b"3", 0), (b"4", 0)]
+
+
+async def test_a_full_lane_waits_and_goes_on(net):
+    push, pull = await linked(net, rcvhwm=2)
+    push.sndhwm = 2
+    sends = [push.send(bytes(100_000)) for _ in range(200)]
+    assert not sends[-1].done()
+    for _ in sends:
+        assert len(await pull.recv()) == 100_000
+    await asyncio.gather(*sends)
+
+
+# -- what is wrong is said at once, or through the awaitable
+
+
+@pytest.mark.parametrize("data", ["text", 1, None, [b"x"]])
+async def test_what_cannot_be_sent_is_refused_at_once(net, data):
+    push, _ = await linked(net)
+    with pytest.raises(TypeError):
+        push.send(data)
+    with pytest.raises(TypeError):
+        push.send_multipart([b"x", data])
+    with pytest.raises(IndexError):
+        push.send_multipart([])
+
+
+@pytest.mark.parametrize("argument", [{"routing_id": 1}, {"group": "x"}])
+async def test_arguments_of_draft_sockets_are_refused(net, argument):
+    push, _ = await linked(net)
+    with pytest.raises(RuntimeError, match="draft"):
+        push.send(b"x", **argument)
+    with pytest.raises(RuntimeError, match="draft"):
+        push.send_multipart([b"x", b"y"], **argument)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda socket: socket.send(b"x"),
+        lambda socket: socket.send_multipart([b"x", b"y"]),
+        lambda socket: socket.recv(),
+        lambda socket: socket.recv_multipart(),
+        lambda socket: socket.recv_string(),
+        lambda socket: socket.wait_connected(),
+        lambda socket: socket.wait_for_subscribers(),
+    ],
+)
+async def test_a_closed_socket_answers_through_the_awaitable(net, call):
     pub = net.socket(zmq.XPUB)
-    pub.bind(net.endpoint())
-    waiting = asyncio.ensure_future(wait(pub))
-    await asyncio.sleep(0.01)
-    assert not waiting.done()
-    await end()
-    with pytest.raises(zmq.ContextTerminated):
-        await asyncio.wait_for(waiting, 5)
-    with pytest.raises(zmq.ContextTerminated):
-        await asyncio.wait_for(wait(pub), 5)
-    pub.close(0)
-
-
-@pytest.mark.over("inproc")
-@pytest.mark.parametrize("wait", WAITS.values(), ids=WAITS)
-async def test_who_waits_for_a_condition_learns_that_the_socket_is_closed(net, wait):
-    pub = net.socket(zmq.XPUB)
-    pub.bind(net.endpoint())
-    waiting = asyncio.ensure_future(wait(pub))
-    await asyncio.sleep(0.01)
-    assert not waiting.done()
-    pub.close(0)
+    pub.close()
+    answer = call(pub)
     with pytest.raises(zmq.ZMQError) as closed:
-        await asyncio.wait_for(waiting, 5)
+        await answer
     assert closed.value.errno == zmq.ENOTSOCK
 
 
-@pytest.mark.over("inproc")
-@pytest.mark.parametrize("wait", ["wait_for_subscribers", "wait_connected"])
-async def test_a_closed_socket_waits_for_nothing(net, wait):
-    pub = net.socket(zmq.XPUB)
-    pub.close(0)
+async def test_polling_a_closed_socket_is_refused_at_once(net):
+    pull = net.socket(zmq.PULL)
+    pull.close()
     with pytest.raises(zmq.ZMQError) as closed:
-        await asyncio.wait_for(WAITS[wait](pub), 5)
-    assert closed.value.errno == zmq.ENOTSOCK
+        pull.poll()
+    assert closed.value.errno == zmq.ENOTSUP
 
 
-# -- a reply or a request that nobody took
+@pytest.mark.parametrize("timeout", [0, -1, -0.5])
+async def test_no_time_at_all_is_a_look(net, timeout):
+    push, pull = await linked(net)
+    with pytest.raises(zmq.Again):
+        await pull.recv(timeout=timeout)
+    push.send(b"x")
+    await pull.poll()
+    assert await pull.recv(timeout=timeout) == b"x"
 
 
-async def give_up_as_it_comes(socket, send):
-    """Cancel a receive in the turn of the loop in which its message comes (over inproc)."""
-
-    async def receive():
-        return await socket.recv()
-
-    receiving = asyncio.create_task(receive())
-    await asyncio.sleep(0.01)
-    send()
-    receiving.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await receiving
+# -- waiting for more than messages
 
 
-async def exchange(net, **options):
-    """A REQ that waits for a reply, and its REP that has read the request."""
-    req, rep = net.socket(zmq.REQ, **options), net.socket(zmq.REP)
-    await net.link(rep, req)
-    await req.send(b"request 1")
-    await rep.recv()
-    return req, rep
+async def test_waiting_for_a_peer_says_what_is_missing(net):
+    push, endpoint = net.socket(zmq.PUSH, reconnect_ivl=1), net.endpoint()
+    push.connect(endpoint)
+    with pytest.raises(zmq.Again) as late:
+        await push.wait_connected(0.02)
+    assert endpoint in late.value.__notes__[0]
+    waiting = push.wait_connected(8)
+    pull = net.socket(zmq.PULL)
+    pull.bind(endpoint)
+    await waiting
+    await push.wait_connected(0)
 
 
-@pytest.mark.over("inproc")
-async def test_a_reply_that_nobody_took_is_received_before_the_next_request(net):
-    req, rep = await exchange(net)
-    await give_up_as_it_comes(req, lambda: rep.send(b"reply 1"))
-    assert req.events == zmq.POLLIN
-    for send in (req.send, lambda part: req.send(part, zmq.SNDMORE)):
-        with pytest.raises(zmq.ZMQError) as early:
-            await send(b"too early")
-        assert early.value.errno == zmq.EFSM
-    assert await req.recv() == b"reply 1"
-    await req.send(b"request 2")
-    assert await rep.recv() == b"request 2"
+async def test_waiting_for_subscribers_counts_them(net):
+    pub = net.socket(zmq.PUB)
+    subs = [net.socket(zmq.SUB) for _ in range(2)]
+    await net.link(pub, *subs)
+    subs[0].subscribe("news")
+    await pub.wait_for_subscribers("news.sport", timeout=8)
+    with pytest.raises(zmq.Again) as late:
+        await pub.wait_for_subscribers(b"news.sport", 2, timeout=0.01)
+    assert "1 of 2" in late.value.__notes__[0]
+    waiting = pub.wait_for_subscribers("news", n=2)
+    subs[1].subscribe("ne")
+    await waiting
 
 
-@pytest.mark.over("inproc")
-async def test_a_relaxed_req_forgets_the_reply_that_nobody_took(net):
-    req, rep = await exchange(net, req_relaxed=1, req_correlate=1)
-    await give_up_as_it_comes(req, lambda: rep.send(b"reply 1"))
-    assert req.events == zmq.POLLIN | zmq.POLLOUT
-    await req.send(b"request 2")
-    assert await rep.recv() == b"request 2"
-    await rep.send(b"reply 2")
-    assert await req.recv() == b"reply 2"
+async def test_a_poll_for_both_says_what_is_there(net):
+    ends = [net.socket(zmq.PAIR) for _ in range(2)]
+    await net.link(*ends)
+    both = zmq.POLLIN | zmq.POLLOUT
+    assert await ends[0].poll(8000, both) == zmq.POLLOUT
+    await ends[1].send(b"x")
+    assert await ends[0].poll(8000) == zmq.POLLIN
+    assert await ends[0].poll(8000, both) == both
 
 
-@pytest.mark.over("inproc")
-async def test_a_request_that_nobody_took_is_received_before_the_next_reply(net):
-    req, rep = net.socket(zmq.REQ), net.socket(zmq.REP)
-    await net.link(rep, req)
-    await give_up_as_it_comes(rep, lambda: req.send(b"request"))
-    assert rep.events == zmq.POLLIN
-    with pytest.raises(zmq.ZMQError) as early:
-        await rep.send(b"too early")
-    assert early.value.errno == zmq.EFSM
-    assert await rep.recv() == b"request"
-    await rep.send(b"reply")
-    assert await req.recv() == b"reply"
+# -- iteration, and the end
 
 
-# -- what lanes share with others
+async def test_iteration_has_the_sockets_time_limit(net):
+    push, pull = await linked(net)
+    pull.rcvtimeo = 20
+    await push.send(b"1")
+    await push.send_multipart([b"2", b"3"])
+    got = []
+    with pytest.raises(zmq.Again):
+        await read_into(got, pull)
+    assert got == [b"1", [b"2", b"3"]]
 
 
-class OvertakenQueue(deque):
-    """A pipe's queue into which another thread writes right after the first message was taken."""
-
-    to_come = (b"newer",)
-
-    def popleft(self):
-        message = super().popleft()
-        self.extend(self.to_come)
-        self.to_come = ()
-        return message
+async def read_into(got, pull):
+    async for message in pull:
+        got.append(message)  # noqa: PERF401 - what came before the error counts
 
 
-@pytest.mark.over("inproc")
-@pytest.mark.parametrize("parts", [[b"two", b"parts"], [memoryview(b"lent")]])
-async def test_a_message_that_the_lane_cannot_give_is_not_lost_to_a_newer_one(net, parts):
-    """CONFLATE keeps one message: what is put back into the pipe would throw out the newer one."""
-    push, pull = net.socket(zmq.PUSH, conflate=1), net.socket(zmq.PULL, conflate=1)
-    await net.link(pull, push)
-    await push.send(b"first")
-    assert await pull.recv() == b"first"
-    await asyncio.sleep(0.005)
-    lane = pull._front.receive_lane
-    assert lane is not None
-    message = parts if len(parts) > 1 else parts[0]
-    lane.messages = OvertakenQueue([message], lane.messages.maxlen)
-    got = [await pull.recv()]
-    while pull.rcvmore:
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+async def test_iteration_ends_with_the_socket(net, when):
+    _, pull = await linked(net)
+
+    async def read():
+        return [message async for message in pull]
+
+    if when == "before":
+        pull.close()
+    reading = asyncio.create_task(read())
+    await asyncio.sleep(0.001)
+    pull.close()
+    assert await asyncio.wait_for(reading, 8) == []
+
+
+async def test_an_iteration_that_is_cancelled_loses_nothing(net):
+    push, pull = await linked(net)
+    got = []
+    for n in range(100):
+        reading = asyncio.create_task(read_into(got, pull))
+        push.send(b"%d" % n)
+        for _ in range(n % 5):
+            await asyncio.sleep(0)
+        reading.cancel()
+        await asyncio.wait([reading])
+    while len(got) < 100:
         got.append(await pull.recv())
-    assert got == [bytes(part) for part in parts]
-    assert await pull.recv() == b"newer"
+    assert [int(message) for message in got] == list(range(100))
 
 
-@pytest.mark.over("inproc")
-@pytest.mark.parametrize("multipart", [False, True])
-async def test_a_lane_that_was_emptied_before_it_was_marked_full_is_not_full(net, multipart):
-    """A receiver in another thread reads an inproc pipe whenever it likes."""
-    push, _ = await on_lanes(net)
-    lane = push._front.send_lane
-    lane.set_hwm(2)
-    lane.messages = EmptiedWhenFull(hwm=2)
-    for _ in range(2):
-        push.send_multipart([b"x", b"y"]) if multipart else push.send(b"x")
-    assert not lane.full
+async def test_aclose_returns_when_what_was_sent_is_out(net):
+    push, pull = await linked(net)
+    received = asyncio.create_task(take(pull, 100))
+    for _ in range(100):
+        await push.send(bytes(100_000))
+    await push.aclose(linger=-1)
+    assert push._driver.released
+    assert await received == 100
+    await push.aclose()
+
+
+async def take(pull, count):
+    return len([await pull.recv() for _ in range(count)])
+
+
+async def test_a_socket_is_closed_at_the_end_of_async_with(net):
+    async with net.socket(zmq.PULL) as pull:
+        assert not pull.closed
+    assert pull.closed
+
+
+# -- hints for the classic mistakes
+
+
+async def test_waiting_for_what_can_never_come_is_told_once(net, caplog):
+    sub = net.socket(zmq.SUB)
+    sub.connect(net.endpoint())
+    for _ in range(3):
+        with pytest.raises(zmq.Again):
+            await sub.recv(timeout=0.001)
+    hints = [record.getMessage() for record in caplog.records if record.name == "zerohop"]
+    assert len([hint for hint in hints if "subscrib" in hint]) == 1

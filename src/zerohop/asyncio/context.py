@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import threading
 
 from zerohop.api.context import ContextBase
 from zerohop.asyncio.front import released
@@ -71,8 +72,14 @@ class Context(ContextBase):
         for socket in list(self._sockets):
             if not socket.closed:
                 socket.close(linger)
+        loop = asyncio.get_running_loop()
         with self._io.lock:
-            waits = [released(driver) for driver in self._io.drivers if driver.core.closed]
+            closed = [driver for driver in self._io.drivers if driver.core.closed]
+            for driver in closed:
+                if driver.loop not in (loop, self._io.reactor) and driver.may_move():
+                    # Its own loop has ended.
+                    driver.attach(loop, thread=threading.get_ident())
+            waits = [released(driver) for driver in closed]
         if waits:
             _, late = await asyncio.wait(waits, timeout=timeout)
             if late:

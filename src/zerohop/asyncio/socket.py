@@ -72,9 +72,9 @@ class Socket(SocketBase):
 
     async def aclose(self, linger: int | None = None) -> None:
         """Close, and wait until what was sent is out (as LINGER allows) and all is given back."""
+        self._front.find_loop()
         self.close(linger)
-        driver = self._driver
-        if not driver.released:
+        if not self._driver.released:
             await self._front.released()
 
     async def __aenter__(self) -> Self:
@@ -129,6 +129,7 @@ class Socket(SocketBase):
             and copy
             and not flags
             and not track
+            and routing_id is group  # type: ignore[comparison-overlap] # both None, in one question
             and not lane.full
         ):
             front.credit = credit - 1
@@ -167,7 +168,7 @@ class Socket(SocketBase):
             IndexError: there are no parts.
         """
         if kwargs:
-            refuse_draft_arguments(**kwargs)
+            refuse_draft_arguments(kwargs.get("routing_id"), kwargs.get("group"))
         front = self._front
         lane = front.send_lane
         credit = front.credit
