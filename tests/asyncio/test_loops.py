@@ -11,6 +11,7 @@ import pytest
 
 import zerohop as zmq
 import zerohop.asyncio as zmqa
+from tests.asyncio.keeper import Keeper
 from tests.kit.drivers import _loop_factory
 from tests.kit.net import free_port
 
@@ -35,19 +36,6 @@ class Loops:
 @pytest.fixture(params=LOOPS)
 def loops(request):
     return Loops(request.param)
-
-
-class Keeper(zmqa.Context):
-    """A context whose sockets live until it is destroyed, though a test forgets them."""
-
-    def __init__(self):
-        super().__init__()
-        self._kept = []
-
-    def socket(self, *args, **kwargs):
-        made = super().socket(*args, **kwargs)
-        self._kept.append(made)
-        return made
 
 
 @pytest.fixture
