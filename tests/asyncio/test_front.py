@@ -443,7 +443,38 @@ async def test_a_call_that_is_served_in_time_leaves_no_timer(net):
     assert polling.timer is None
 
 
+@pytest.mark.parametrize("timeout", ["1", b"1", [1]])
+async def test_a_time_limit_is_a_number(net, timeout):
+    pair = net.socket(zmq.PAIR)
+    with pytest.raises(TypeError, match="number of seconds"):
+        pair.recv(timeout=timeout)
+    with pytest.raises(TypeError, match="number of seconds"):
+        pair.send(b"x", timeout=timeout)
+
+
 # -- the end of a socket
+
+
+async def test_what_a_type_cannot_do_is_said_through_the_awaitable(net):
+    push, pull = await linked(net)
+    for call in (push.recv(), push.recv_multipart(), pull.send(b"x")):
+        with pytest.raises(zmq.ZMQError) as wrong:
+            await call
+        assert wrong.value.errno == zmq.ENOTSUP
+
+
+async def test_the_end_of_the_context_ends_every_kind_of_wait(net):
+    context = net.new_context()
+    push, pull = context.socket(zmq.PUSH), context.socket(zmq.PULL)
+    calls = [push.send(b"x"), push.wait_connected(), pull.recv(), pull.recv_json(), pull.poll()]
+    await asyncio.sleep(0)
+    with pytest.raises(zmq.Again):
+        context.term(timeout=0)
+    for call in calls:
+        with pytest.raises(zmq.ContextTerminated):
+            await asyncio.wait_for(call, 1)
+    push.close()
+    pull.close()
 
 
 async def test_closing_ends_every_kind_of_wait(net):

@@ -169,6 +169,42 @@ def test_every_address_is_tried_before_the_attempt_has_failed(world, resolver, l
         assert len(resolver.asked) == 1
 
 
+@pytest.fixture
+def busy():
+    """A listener whose queue is full: who calls now is not answered."""
+    with server(backlog=0) as made:
+        callers = []
+        for _ in range(3):
+            callers.append(plain.socket())
+            callers[-1].setblocking(False)
+            callers[-1].connect_ex(made.getsockname())
+        yield made
+        for caller in callers:
+            caller.close()
+
+
+def test_a_socket_that_moves_while_it_calls_waits_for_the_answer_in_the_next_loop(world, busy):
+    push = world.socket(zmq.PUSH, linger=0, connect_timeout=60_000)
+    push.connect(f"tcp://127.0.0.1:{busy.getsockname()[1]}")
+    world.loop.settle(3)
+    assert world.loop.writers
+    first, world.loop = world.loop, HandLoop()
+    push._driver.attach(world.loop)
+    assert first.idle
+    assert world.loop.writers
+
+
+def test_a_call_that_nobody_answers_is_given_up_and_made_again(world, busy):
+    push = world.socket(zmq.PUSH, linger=0, connect_timeout=1000, reconnect_ivl=1)
+    push.connect(f"tcp://127.0.0.1:{busy.getsockname()[1]}")
+    (dialer,) = push._core.links.dialers
+    world.loop.settle(3)
+    assert dialer.last_error is None
+    world.loop.skip(1.1)
+    assert dialer.last_error.errno == errno.ETIMEDOUT
+    world.loop.until(lambda: world.loop.writers)
+
+
 def test_a_connection_to_itself_is_none(world, monkeypatch):
     """TCP lets a port of the range for outgoing connections connect to itself."""
     push = world.socket(zmq.PUSH, linger=0, reconnect_ivl=-1)

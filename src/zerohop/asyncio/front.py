@@ -477,7 +477,8 @@ class Front:
             )
 
     def _use_loop(self, loop: asyncio.AbstractEventLoop) -> None:
-        if type(loop).add_reader is asyncio.AbstractEventLoop.add_reader:
+        watch = getattr(type(loop), "add_reader", None)
+        if watch in (None, asyncio.AbstractEventLoop.add_reader):
             raise UsageError(
                 Errno.ENOTSUP,
                 hint=f"{type(loop).__name__} cannot watch descriptors (add_reader); run the "
