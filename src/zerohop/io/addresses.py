@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import socket
 import struct
@@ -41,8 +40,10 @@ def local_address(host: str, port: int, *, ipv6: bool, endpoint: str) -> SocketA
             if literal is not None:
                 return literal
         if host in ("localhost", socket.gethostname()):
-            with contextlib.suppress(OSError):
+            try:
                 return resolve(host, port, ipv6=ipv6)[0]
+            except OSError:
+                pass
     hint = (
         f"{host} is an IPv6 address; set the IPV6 option first"
         if literal is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import socket
@@ -48,12 +47,16 @@ class SocketFile:
         """Remove it, but not in a forked child, and not what somebody has put in its place."""
         if os.getpid() != self._owner:
             return
-        with contextlib.suppress(OSError):
+        try:
             if _inode(self._path) == self._inode:
                 os.unlink(self._path)
+        except OSError:
+            pass
         if self._directory:
-            with contextlib.suppress(OSError):
+            try:  # noqa: SIM105 - contextlib is not imported for it
                 os.rmdir(self._directory)
+            except OSError:
+                pass
 
 
 def _inode(path: str) -> tuple[int, int]:
