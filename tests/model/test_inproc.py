@@ -147,7 +147,7 @@ class InprocMachine(RuleBasedStateMachine):
                 push.send(message)
             except Again:
                 assert not could
-                return
+                break
             assert could
             self.sent += 1
             (taker,) = [
