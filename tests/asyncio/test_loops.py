@@ -335,6 +335,24 @@ def test_a_socket_may_be_closed_from_another_thread(loops, context, how):
     loops.run(use())
 
 
+def test_a_receive_that_is_dropped_in_another_thread_gives_its_message_back(loops, context):
+    """As a garbage collection may do, which runs on any thread."""
+
+    async def use():
+        push, pull = context.socket(zmq.PUSH), context.socket(zmq.PULL)
+        pull.bind("inproc://x")
+        push.connect("inproc://x")
+        await push.send(b"1")
+        dropped = [pull.recv()]
+        assert dropped[0].done()
+        waiting = asyncio.create_task(wait(pull.recv()))
+        await asyncio.sleep(0)
+        await asyncio.to_thread(dropped.clear)
+        assert await asyncio.wait_for(waiting, SOON) == b"1"
+
+    loops.run(use())
+
+
 async def wait(call):
     return await call
 

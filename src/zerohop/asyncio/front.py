@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from zerohop.patterns.pipe import Message, Pipe
 
 CREDIT = 64  # operations at most between two looks at the clock, messages before a flush
-_TURN = 0.0004  # seconds a socket may keep the loop: a 1 ms ticker stays above 500 a second
+_TURN = 0.0002  # seconds a socket may keep the loop: a 1 ms ticker stays above 500 a second
 _ON_ACCOUNT = 8  # operations for a program that goes on although its turn is over
 _MOMENT = 50e-6  # seconds; sends that follow each other faster are gathered
 _DONTWAIT = int(Flag.DONTWAIT)
