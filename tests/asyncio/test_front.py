@@ -28,7 +28,7 @@ async def linked(net, **options):
 def waiting(socket):
     """How many calls the socket's front keeps."""
     front = socket._front
-    return len(front._receivers) + len(front._senders) + len(front._conditions)
+    return len(front._receivers) + len(front._senders) + len(front._conditions.waits)
 
 
 # -- who waits is forgotten when it waits no more

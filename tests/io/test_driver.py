@@ -9,7 +9,7 @@ import pytest
 import zerohop as zmq
 import zerohop.asyncio
 from tests.kit.net import free_port
-from zerohop.asyncio.front import released
+from zerohop.asyncio.waiting import released
 
 
 def new_uvloop():

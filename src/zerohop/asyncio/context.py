@@ -12,8 +12,8 @@ import errno
 import threading
 
 from zerohop.api.context import ContextBase
-from zerohop.asyncio.front import released
 from zerohop.asyncio.socket import Socket
+from zerohop.asyncio.waiting import released
 from zerohop.errors import Again, ZMQError
 
 TYPE_CHECKING = False

@@ -17,17 +17,17 @@ import threading
 from time import monotonic  # not the loop's: uvloop's clock stands still during a turn
 
 from zerohop.api.receive import as_frame, as_octets
-from zerohop.asyncio.futures import (
-    SENT,
-    Converted,
-    Received,
+from zerohop.asyncio.conditions import Conditions
+from zerohop.asyncio.futures import SENT, Converted, Received, done_with, failed
+from zerohop.asyncio.line import Line
+from zerohop.asyncio.returned import Returned
+from zerohop.asyncio.waiting import (
     Waiting,
     WaitingReceive,
     WaitingSend,
     as_frame_of_more,
+    released,
 )
-from zerohop.asyncio.line import Line
-from zerohop.asyncio.returned import Returned
 from zerohop.constants import Errno, Flag
 from zerohop.errors import Again, UsageError, ZMQError
 
@@ -86,7 +86,7 @@ class Front:
         self._receivers = Line()
         self._returned = Returned(driver.core)
         self._senders = Line()
-        self._conditions: list[tuple[Waiting, Callable[[], int]]] = []
+        self._conditions = Conditions(driver.core)
         self._yielding: list[Waiting] = []
         driver.front = self
         self.find_loop_if_any()
@@ -111,7 +111,7 @@ class Front:
                 if flags & _DONTWAIT:
                     wait = 0
                 if wait == 0:
-                    return _failed(loop, error)
+                    return failed(loop, error)
                 waiting = WaitingSend(loop, result, message, more=more)
                 self._senders.append(waiting)
                 if wait is not None:
@@ -119,7 +119,7 @@ class Front:
                 self._driver.pump()
                 return waiting
             except ZMQError as error:
-                return _failed(loop, error)
+                return failed(loop, error)
             return self._sent(loop, result)
 
     def _send_to_core(self, message: Message, *, more: bool) -> None:
@@ -136,7 +136,7 @@ class Front:
         """Write now, or leave it to the end of the turn; yield if the turn is getting long."""
         if self._turn is None and self._first(loop):
             self._driver.pump()
-            return SENT if result is None else _done(loop, result)
+            return SENT if result is None else done_with(loop, result)
         if (
             self.credit
             and not self._context.core.readable  # an inproc reader waits for nothing but its note
@@ -144,11 +144,11 @@ class Front:
             and not self._driver.watched
         ):
             self.credit -= 1
-            return SENT if result is None else _done(loop, result)
+            return SENT if result is None else done_with(loop, result)
         self._driver.pump()
         if self._spend(loop):
             return self._yield(loop, result)
-        return SENT if result is None else _done(loop, result)
+        return SENT if result is None else done_with(loop, result)
 
     def wake_reader(self, lane: Pipe) -> None:
         """Whoever reads the pipe sleeps: leave the note; write now if this begins the turn."""
@@ -189,7 +189,7 @@ class Front:
                     convert = as_frame_of_more
             except Again as error:
                 if wait == 0:
-                    return _failed(loop, error)
+                    return failed(loop, error)
                 waiting = WaitingReceive(self, convert, part=part, loop=loop)
                 self._receivers.append(waiting)
                 if wait is not None:
@@ -199,7 +199,7 @@ class Front:
                     self._driver.pump()
                 return waiting
             except ZMQError as error:
-                return _failed(loop, error)
+                return failed(loop, error)
             if self.credit:
                 self.credit -= 1
             self._after_receive()
@@ -332,15 +332,15 @@ class Front:
         """Serve who waits, as far as the core can; return whether that changed anything."""
         core = self._core
         served = False
-        waits = self._receivers or self._senders or self._conditions
+        waits = self._receivers or self._senders or self._conditions.waits
         if waits and self._loop is not None and self._loop.is_closed():
             self._forget_waiting()
         if self._receivers:
             served = self._serve_receivers()
         if self._senders:
             served |= self._serve_senders()
-        if self._conditions:
-            self._serve_conditions()
+        if self._conditions.waits:
+            self._conditions.serve()
         if served:
             core.settle()
         # Somebody who watches the descriptor (ZMQ_FD) must see every step; and ETERM is for all.
@@ -387,23 +387,6 @@ class Front:
             line.popleft()
         return served
 
-    def _serve_conditions(self) -> None:
-        left = []
-        for waiting, holds in self._conditions:
-            if waiting.done():
-                continue
-            try:
-                self._core.check_open()
-                value = holds()
-            except ZMQError as error:
-                waiting.fail(error)
-            else:
-                if value:
-                    waiting.settle(value)
-                else:
-                    left.append((waiting, holds))
-        self._conditions = left
-
     def wait_until(
         self, holds: Callable[[], int], seconds: float | None, give_up: Callable[[Waiting], None]
     ) -> Awaitable[Any]:
@@ -414,17 +397,16 @@ class Front:
                 self._core.check_open()
                 value = holds()
             except ZMQError as error:
-                return _failed(loop, error)
+                return failed(loop, error)
             if value:
                 if not self.credit and self._spend(loop):
                     return self._yield(loop, value)
                 self.credit -= 1
-                return _done(loop, value)
+                return done_with(loop, value)
             limit = None if seconds is None else _at_least_0(seconds)
-            waiting = Waiting(loop)
+            waiting = self._conditions.add(loop, holds)
             if limit is not None:
                 waiting.timer = loop.call_later(limit, give_up, waiting)
-            self._conditions.append((waiting, holds))
             self._driver.pump()
             return waiting
 
@@ -469,7 +451,7 @@ class Front:
         return None if self._driver.may_move() else self._loop
 
     def _check_thread(self) -> None:
-        busy = self._driver.watches or self._receivers or self._senders or self._conditions
+        busy = self._driver.watches or self._receivers or self._senders or self._conditions.waits
         if busy and self.elsewhere is not None:
             raise RuntimeError(
                 "this socket is in use on a loop that runs in another thread, and belongs there; "
@@ -526,8 +508,7 @@ class Front:
 
     def end(self) -> None:
         """The socket has been closed, lock held: whoever waits gets ENOTSOCK."""
-        everybody: list[Waiting] = [*self._receivers, *self._senders]
-        everybody += (waiting for waiting, _ in self._conditions)
+        everybody = [*self._receivers, *self._senders, *self._conditions.waiting()]
         self._receivers.clear()
         self._senders.clear()
         self._conditions.clear()
@@ -542,12 +523,6 @@ class Front:
         self._yielding.clear()
 
 
-def _done(loop: asyncio.AbstractEventLoop, value: Any) -> Awaitable[Any]:
-    future = loop.create_future()
-    future.set_result(value)
-    return future
-
-
 def _at_least_0(seconds: float) -> float:
     """A time limit as it was given, 0 for a negative one.
 
@@ -558,29 +533,3 @@ def _at_least_0(seconds: float) -> float:
         return max(seconds, 0)
     except TypeError:
         raise TypeError(f"timeout is a number of seconds or None, not {seconds!r}") from None
-
-
-def _failed(loop: asyncio.AbstractEventLoop, error: BaseException) -> Awaitable[Any]:
-    future = loop.create_future()
-    future.set_exception(error)
-    return future
-
-
-def released(driver: SocketDriver) -> asyncio.Future[None]:
-    """A future that is done when the driver has nothing left, whoever drives it by then."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[None] = loop.create_future()
-
-    def done() -> None:
-        if not future.done():
-            future.set_result(None)
-
-    def tell() -> None:
-        if not loop.is_closed():  # else whoever waited there has gone
-            loop.call_soon_threadsafe(done)
-
-    if driver.released:
-        done()
-    else:
-        driver.on_released.append(tell)
-    return future

@@ -16,7 +16,8 @@ from zerohop.api.parts import check_parts, make_message, make_part, refuse_draft
 from zerohop.api.receive import as_frame, as_frames, as_message, as_octets, as_octets_list
 from zerohop.api.socket import SocketBase
 from zerohop.asyncio.front import Front
-from zerohop.asyncio.futures import SENT, Received, Waiting
+from zerohop.asyncio.futures import SENT, Received
+from zerohop.asyncio.waiting import Waiting
 from zerohop.constants import Errno, PollEvent
 from zerohop.errors import Again, ZMQError
 
