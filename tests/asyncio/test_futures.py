@@ -1,9 +1,11 @@
 """Awaitables: however one is used the value comes once; however it is dropped nothing is lost."""
 
 import asyncio
+import contextlib
 import contextvars
 import gc
 import json
+import random
 
 import pytest
 
@@ -652,3 +654,97 @@ async def test_an_error_that_nobody_asks_for_is_told_as_of_any_future(net, caplo
     for record in caplog.records:
         assert record.getMessage().startswith("Future exception was never retrieved")
     caplog.clear()
+
+
+# -- all of it together
+
+
+WAYS = {}
+
+
+def way(function):
+    WAYS[function.__name__] = function
+    return function
+
+
+@way
+async def by_await(pull, rng):
+    return [await pull.recv_multipart()]
+
+
+@way
+async def by_iteration(pull, rng):
+    async for message in pull:
+        return [message if isinstance(message, list) else [message]]
+    raise AssertionError("the iteration has ended")
+
+
+@way
+async def not_at_all(pull, rng):
+    forms = [pull.recv, pull.recv_multipart, pull.recv_json]
+    calls = [rng.choice(forms)() for _ in range(rng.randrange(1, 4))]
+    await asyncio.sleep(0)
+    rng.shuffle(calls)
+    while calls:
+        call = calls.pop()
+        if not call.done() or rng.random() < 0.5:
+            call.cancel()
+    return []
+
+
+@way
+async def by_gather_that_is_given_up(pull, rng):
+    waiting = asyncio.gather(pull.recv(), pull.recv_multipart(), asyncio.sleep(9))
+    with pytest.raises(asyncio.TimeoutError):
+        await asyncio.wait_for(waiting, rng.choice([0, 0.0001]))
+    return []
+
+
+@way
+async def by_tasks_that_are_cancelled(pull, rng):
+    got = []
+    tasks = [asyncio.create_task(put(got, pull.recv_multipart())) for _ in range(3)]
+    for _ in range(rng.randrange(3)):
+        await asyncio.sleep(0)
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    return got
+
+
+@way
+async def by_wait_for(pull, rng):
+    with contextlib.suppress(asyncio.TimeoutError):
+        return [await asyncio.wait_for(pull.recv_multipart(), rng.choice([0, 0.0001, 0.001]))]
+    return []
+
+
+@way
+async def by_parts(pull, rng):
+    parts = [await pull.recv()]
+    while pull.rcvmore:
+        pull.recv()  # dropped
+        parts.append(await pull.recv())
+    return [parts]
+
+
+@pytest.mark.over("tcp", "inproc")
+@pytest.mark.parametrize("seed", range(3))
+async def test_a_message_is_received_once_and_in_order_whatever_was_given_up_between(net, seed):
+    push, pull = await linked(net)
+    rng = random.Random(seed)
+    messages = [[b"%d" % n] * rng.choice([1, 1, 2, 3]) for n in range(400)]
+
+    async def send():
+        for message in messages:
+            await push.send_multipart(message)
+            if rng.random() < 0.2:
+                await asyncio.sleep(rng.choice([0, 0, 0.0001]))
+
+    sending = asyncio.create_task(send())
+    got = []
+    while len(got) < len(messages):
+        got += await WAYS[rng.choice(list(WAYS))](pull, rng)
+    await sending
+    assert got == messages
+    await nothing_more(pull)

@@ -115,6 +115,24 @@ def test_what_is_back_can_be_taken_again_until_another_has_it():
     assert taking.left() == [[b"3"]]
 
 
+@given(sizes=sizes, kinds=kinds, data=st.data())
+def test_what_is_back_can_be_taken_again_and_given_back_again(sizes, kinds, data):
+    messages = as_messages(sizes)
+    taking = Taking(messages)
+    taken = taking.take_all(kinds)
+    for value, key in data.draw(st.permutations(taken)):
+        taking.returned.put(value, key)
+        assert taking.returned.take_again(key)
+        assert not taking.returned.take_again(key)
+        taking.returned.put(value, key)
+    again = data.draw(st.permutations(taken))
+    for _, key in again:
+        assert taking.returned.take_again(key)
+    for value, key in data.draw(st.permutations(taken)):
+        taking.returned.put(value, key)
+    assert taking.left() == as_lists(messages)
+
+
 def test_parts_of_an_older_message_wait_together():
     taking = Taking([[b"1", b"2", b"3"], [b"4", b"5"]])
     taken = [taking.take(part=True) for _ in range(4)]

@@ -10,6 +10,8 @@ or by ``result()``. If the awaitable goes without that (the task was cancelled i
 
     taken ──► await / result()      the caller's
           └─► dropped, cancelled    back to the queue, before all that were taken later
+
+What ``gather`` or ``shield`` has asked for already is theirs: if they then drop it, it is lost.
 """
 
 from __future__ import annotations
@@ -141,7 +143,7 @@ class Received(_Done, list):  # type: ignore[type-arg] # see the docstring
         then holds on to them, until a garbage collection.)
         """
         del msg
-        if len(self) == 3 and type(self[1]) is int:
+        if len(self) == 3:
             self.append(None)
             self[2].give_back(self[0], self[1])
         return False

@@ -90,13 +90,33 @@ class Returned:
             self._begun = -1
 
     def take_again(self, key: Key) -> bool:
-        """Take a whole message that is back; return whether it still was."""
-        assert isinstance(key, int)  # of parts it is never asked
+        """Take once more what is back; return whether it still was."""
+        if isinstance(key, tuple):
+            return self._take_parts_again(*key)
         at = self._place(key)
         if self.numbers[at : at + 1] != [key]:
             return False
         del self.numbers[at]
         self._core.take_back(at)
+        return True
+
+    def _take_parts_again(self, number: int, indexes: list[int]) -> bool:
+        if number == self._begun:
+            if not set(indexes) <= set(self._indexes):
+                return False
+            for index in indexes:
+                at = self._indexes.index(index)
+                del self._indexes[at]
+                self._core.take_back_part(at)
+            return True
+        at = self._place(number)
+        if not set(indexes) <= set(self._parts.get(number, ())):
+            return False
+        there = zip(_listed(self._core.take_back(at)), self._parts.pop(number), strict=True)
+        left = [(part, index) for part, index in there if index not in indexes]
+        del self.numbers[at]
+        if left:
+            self._put_parts(number, [part for part, _ in left], [index for _, index in left])
         return True
 
     def _put_parts(self, number: int, parts: list[Part], indexes: list[int]) -> None:

@@ -271,7 +271,7 @@ class WaitingReceive(Waiting):
 
     def cancel(self, msg: Any = None) -> bool:
         """Call the operation off. As :meth:`Received.cancel` when a message is here."""
-        if type(self._key) is int and not self._awaiting and not self._offered:
+        if self._key is not None and not self._awaiting and not self._offered:
             self._offered = True
             self._front.give_back(self._future.result(), self._key)
         return super().cancel(msg)

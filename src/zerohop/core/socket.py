@@ -290,6 +290,10 @@ class SocketCore:
         del self._returned[at]
         return message
 
+    def take_back_part(self, at: int) -> None:
+        """Take a part that was put back at that place."""
+        del self._parts_in[at]
+
     @property
     def returned(self) -> int:
         """How many messages were put back and not received since."""
