@@ -30,6 +30,16 @@ def bodies(smallest: int, largest: int, count: int) -> list[bytes]:
     return [bytes(dice.randint(smallest, largest)) for _ in range(count)]
 
 
+def parts(smallest: int, largest: int) -> list[list[bytes]]:
+    """Messages of 2 to 6 parts of sizes in this range, the same ones at every call."""
+    dice = random.Random(2)
+    sizes = [
+        [dice.randint(smallest, largest) for _ in range(dice.randint(2, 6))]
+        for _ in range(BATCH // (2 * (smallest + largest)))
+    ]
+    return [[bytes(size) for size in message] for message in sizes]
+
+
 def cases() -> dict[str, list[Message]]:
     """Messages by the name of the case."""
     found: dict[str, list[Message]] = {}
@@ -45,6 +55,10 @@ def cases() -> dict[str, list[Message]]:
     }.items():
         message: Message = [bytes(size) for size in sizes]
         found[name] = [message] * (BATCH // (sum(sizes) + 2 * len(sizes)))
+    for name, smallest, largest in (("small", 8, 96), ("long", 200, 1280)):
+        mixed = parts(smallest, largest)
+        found[f"2-6 {name} parts, any"] = [*mixed]
+        found[f"id, empty, {name} body"] = [[bytes(5), b"", message[0]] for message in mixed]
     found["one message of 64 B alone"] = [bytes(64)]
     found["one message of 1 MiB alone"] = [bytes(2**20)]
     return found

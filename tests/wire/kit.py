@@ -47,7 +47,7 @@ bodies = st.one_of(
     st.sampled_from([0, 1, 40, 254, 255, 256, 257, 1000]).map(bytes),
 )
 parts = st.lists(bodies, min_size=2, max_size=5)
-runs = st.tuples(bodies, st.integers(1, 60)).map(lambda run: [run[0]] * run[1])
+runs = st.tuples(st.one_of(bodies, parts), st.integers(1, 60)).map(lambda run: [run[0]] * run[1])
 
 
 def streams_of(messages):

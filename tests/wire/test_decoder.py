@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.wire.kit import calls_during, cuts, octet_by_octet, octets, pieces, traffic
+from tests.wire.kit import calls_during, cuts, octet_by_octet, octets, parts, pieces, traffic
 from zerohop.errors import ProtocolError
 from zerohop.wire import decoder as decoder_module
 from zerohop.wire.decoder import SMALL_COMMAND, FrameDecoder
@@ -109,6 +109,15 @@ def test_a_command_that_was_cut_is_announced_when_it_is_whole():
         pytest.param([b"x" * 40] * 40 + [[b"a", b"b"]] + [b"x" * 40] * 40, id="a message in a run"),
         pytest.param([b"", *[b"x"] * 5] * 100, id="no run"),
         pytest.param([[b"id", b"", b"x" * 60]] * 100, id="messages of three frames"),
+        pytest.param(
+            [[b"id", b"", b"x" * 60]] * 100 + [b"y" * 60] * 100 + [[b"a", b"bc"]] * 50,
+            id="runs of one and of more frames in turn",
+        ),
+        pytest.param([[b"id", b"x" * 60], [b"id", b"x" * 61]] * 100, id="frames that nearly fit"),
+        pytest.param([[b"x" * 600, b"y" * 300]] * 60, id="a run of messages of long frames"),
+        pytest.param([[b"x" * 600, b"y" * 300], b"z"] * 60, id="long messages, never two alike"),
+        pytest.param([[b"x"] * 16, [b"y"] * 17] * 40, id="messages of many frames"),
+        pytest.param([[b"x"] * 17] * 40, id="a run of messages of too many frames"),
         pytest.param([[b"id", b"x" * 600]] * 50, id="short and long frames in turn"),
         pytest.param([b"x" * 200, Command(b"c")] * 50, id="commands and messages in turn"),
         pytest.param([[b"x"] * 200], id="one message of many frames"),
@@ -128,6 +137,29 @@ def test_frames_that_only_begin_like_a_run_are_told_apart():
     stream = short * 40 + disguised + short * 40
     expected = [bytes(4)] * 40 + [b"\xff", b"\xff"] + [bytes(4)] * 40
     assert decode(stream) == expected
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param("01 02 6162  01 01 63", id="MORE where it was the last"),
+        pytest.param("00 02 6162  00 01 63", id="last where more were to follow"),
+        pytest.param("01 01 61  01 00  00 00", id="other sizes"),
+        pytest.param("01 02 6162  04 01 63", id="a command instead of a frame"),
+    ],
+)
+def test_messages_of_several_frames_that_only_begin_like_a_run_are_told_apart(other):
+    """All messages have seven octets; the headers of one are not where those of the others are."""
+    usual = octets("01 02 7879  00 01 7a")
+    stream = usual * 40 + octets(other) + usual * 40
+    assert decode(stream) == decode(*octet_by_octet(stream))
+
+
+def test_a_run_of_several_frames_ends_where_the_peer_breaks_the_protocol():
+    usual = octets("01 02 7879  00 01 7a")
+    items, problem = outcome([usual * 40 + octets("81 02 7879  00 01 7a") + usual * 40], None)
+    assert items == [[b"xy", b"z"]] * 40
+    assert "reserved bits" in problem
 
 
 # Breaches
@@ -291,6 +323,13 @@ def test_nor_does_it_where_the_stream_is_broken(messages, junk, places, limit):
     assert outcome(pieces(stream, places), limit) == outcome([stream], limit)
 
 
+@given(message=parts, count=st.integers(20, 120), place=st.integers(0), octet=st.integers(0, 7))
+def test_one_wrong_octet_in_a_run_is_seen_wherever_it_is(message, count, place, octet):
+    stream = bytearray(wire(*[[part[:40] for part in message]] * count))
+    stream[place % len(stream)] = octet
+    assert outcome([bytes(stream)], None) == outcome(octet_by_octet(bytes(stream)), None)
+
+
 @given(st.binary(max_size=2000))
 def test_any_octets_decode_or_are_refused_and_hold_no_more_than_came(junk):
     decoder = FrameDecoder(100)
@@ -317,6 +356,16 @@ class TestBudget:
         stream = wire(*[b"x" * (300 + i % 64) for i in range(1000)])
         assert calls_during(FrameDecoder().receive_data, stream) <= 2 * 1000 + 150
 
+    @pytest.mark.parametrize("message", [[b"x" * 64] * 5, [b"id", b"", b"x" * 1000]])
+    def test_messages_of_frames_of_the_same_sizes_cost_no_call_each(self, message):
+        """The lists are made by C, in one call for a whole window."""
+        stream = wire(*[message] * 1000)
+        assert calls_during(FrameDecoder().receive_data, stream) <= 300
+
     def test_a_part_costs_three_calls(self):
-        stream = wire(*[[b"x" * 64] * 5] * 200)
-        assert calls_during(FrameDecoder().receive_data, stream) <= 3 * 1000 + 300
+        stream = wire(*[[b"x" * (64 + i % 8 + j) for j in range(5)] for i in range(200)])
+        assert calls_during(FrameDecoder().receive_data, stream) <= 3 * 1000 + 350
+
+    def test_messages_that_are_seldom_alike_are_not_compared_again_and_again(self):
+        stream = wire(*[[b"id", b"x" * (1 + i // 4 % 2)] for i in range(2000)])
+        assert calls_during(FrameDecoder().receive_data, stream) <= (3 + 4) * 2000 + 300

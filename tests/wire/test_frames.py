@@ -82,6 +82,42 @@ def test_small_messages_are_joined_into_one_buffer(count, sizes):
     assert buffers[0] == b"".join(wire(message) for message in batch)
 
 
+@pytest.mark.parametrize("count", [1, 7, 8, 100])
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        ((5, 6), (5, 6)),
+        ((5, 0, 64), (4, 0, 65)),
+        ((300, 2), (2, 300)),
+        ((1, 300), (2, 301)),
+        ((5, 6), (5, 6, 7)),
+        ((5, 6), (37,)),
+        ((5,), (6,)),
+    ],
+    ids=lambda sizes: f"sizes {sizes}",
+)
+def test_small_messages_of_several_parts_are_joined_into_one_buffer(count, sizes):
+    batch = [[bytes(size) for size in message] for message in sizes] * count
+    buffers = encode(batch)
+    assert len(buffers) == 1
+    assert buffers[0] == b"".join(wire(message) for message in batch)
+
+
+@pytest.mark.parametrize("count", [1, 20])
+@pytest.mark.parametrize("small", [5, 6], ids=["equal", "mixed"])
+def test_a_large_part_of_a_batch_of_equally_many_parts_is_not_copied(count, small):
+    body = bytes(BY_REFERENCE)
+    batch = [[b"12345", body], [bytes(small), body]] * count
+    buffers = encode(batch)
+    assert [buffer for buffer in buffers if buffer is body] == [body] * 2 * count
+    assert b"".join(buffers) == b"".join(wire(message) for message in batch)
+
+
+def test_views_among_the_parts_of_a_batch():
+    batch = [[b"ab", memoryview(b"cd")], [bytearray(b"ef"), b"gh"]] * 10
+    assert wire(*batch) == octets("01 02 6162  00 02 6364  01 02 6566  00 02 6768") * 10
+
+
 @pytest.mark.parametrize("count", [1, 20])
 def test_a_large_body_is_a_buffer_of_its_own_and_is_not_copied(count):
     body = bytes(BY_REFERENCE)
@@ -166,5 +202,13 @@ class TestBudget:
         batch = [[b"x", b"y"], *[b"x" * 64] * 1000]
         assert calls_during(encode, batch) <= 4 * 1000 + 30  # two lengths, two appends
 
+    @pytest.mark.parametrize("sizes", [(64,) * 5, (5, 0, 64), (5, 0, 1000)])
+    def test_messages_of_equally_many_parts_cost_no_call_each(self, sizes):
+        assert calls_during(encode, [[bytes(size) for size in sizes]] * 1000) <= 25
+        longer = [[bytes(size + i % 9) for size in sizes] for i in range(1000)]
+        assert calls_during(encode, longer) <= 25 + (2000 if max(sizes) > 255 else 0)
+
     def test_a_part_costs_four_calls(self):
-        assert calls_during(encode, [[b"x" * 64] * 5] * 200) <= (4 * 5 + 1) * 200 + 20
+        assert calls_during(encode, [[b"x" * 64] * (5 + i % 2) for i in range(200)]) <= (
+            (4 * 6 + 1) * 200
+        )

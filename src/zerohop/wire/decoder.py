@@ -7,11 +7,12 @@ the frames of a message. MORE on a command is not, but means nothing; libzmq let
 
 Every received octet passes here, so it is laid out for CPython: nothing is made for a frame but its
 body, there is no call of ours per frame, and where frames look alike the work is given to C in one
-call (``bench/micro/frames.py``). Three ways lead through the data:
+call (``bench/micro/frames.py``). Four ways lead through the data:
 
-    _cut_run    messages with the very same header, one after the other
-    _cut_short  short frames where whole ones are sure to be there
-    _cut_any    everything else: long frames, commands, the end of the data
+    _cut_run        messages with the very same header, one after the other
+    _cut_equal      messages of several frames with the very same headers
+    _cut_short      short frames where whole ones are sure to be there
+    _cut_any        everything else: long frames, commands, the end of the data
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from struct import Struct
 from struct import error as TooShort
 
 from zerohop.errors import ProtocolError
-from zerohop.wire.frames import COMMAND, LONG, MORE, Command
+from zerohop.wire.frames import COMMAND, LONG, MORE, Command, encode_header
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ _LONG_HEADER = Struct(">BQ").unpack_from
 _BLOCKS = [range(count) for count in range(1, 17)]  # frames between two looks around
 _LONG_BLOCK = range(64)
 _RUN = 8  # bodies in one item of a run's iterator
+_WIDEST = 16  # frames in a message that is looked for again: what is kept of each form is bounded
 _SMALL_CHUNK = 4_096  # smaller ones are gathered: objects of their own would outweigh them
 
 
@@ -122,7 +124,9 @@ class FrameDecoder:
             raise
         return messages
 
-    def _cut_short(self, data: bytes, position: int, sure: int, messages: list[Message]) -> int:
+    def _cut_short(  # noqa: C901, PLR0912, PLR0915 (hot: a call per frame would double its cost)
+        self, data: bytes, position: int, sure: int, messages: list[Message]
+    ) -> int:
         """Cut short message frames up to any other frame or past ``sure``; return where to go on.
 
         One call to ``struct`` a frame, and a look for a run after each block.
@@ -130,7 +134,8 @@ class FrameDecoder:
         append = messages.append
         parts, room = self._parts, self._room
         block, many = _BLOCKS[-1], sure - _LARGEST_SHORT * len(_BLOCKS)
-        flags, size, last_size = 0, 0, -1
+        flags, size, last_size, first = 0, 0, -1, -1
+        wait = misses = 0  # blocks without a look for messages of several frames that are equal
         try:
             while position <= sure:
                 if position > many:
@@ -151,10 +156,21 @@ class FrameDecoder:
                         parts.append(body)
                         append(parts)
                         parts, room = [], self._limit
+                        first = position = position + 2 + size
+                        continue
                     else:
                         append(body)
                     position += 2 + size
-                if size == last_size and not (flags or parts):
+                if first >= 0:
+                    if wait:
+                        wait -= 1
+                    elif (stop := _cut_equal(data, first, messages)) > first:
+                        # Past the frames that were begun of the next message, too.
+                        position, parts, room, misses = stop, [], self._limit, 0
+                    else:
+                        wait = misses = 2 * misses + 1
+                    first = -1
+                elif size == last_size and not (flags or parts):
                     start = position - size
                     position = _cut_run(data, data[start - 2 : start], position, messages)
                 last_size = size
@@ -162,13 +178,13 @@ class FrameDecoder:
         finally:
             self._parts, self._room = parts, room
 
-    def _cut_any(  # noqa: PLR0912, PLR0915 (hot: a call per frame would double its cost)
+    def _cut_any(  # noqa: C901, PLR0912, PLR0915 (hot: a call per frame would double its cost)
         self, data: bytes, position: int, crowded: bool, messages: list[Message]
     ) -> int:
         """Cut a block of frames of any kind; keep one that is not whole; return where to go on."""
         append, end = messages.append, len(data)
         parts, room = self._parts, self._room
-        last_size = -1
+        last_size, first, stride = -1, position, -1
         try:
             for _ in _LONG_BLOCK:
                 flags = data[position]
@@ -191,11 +207,16 @@ class FrameDecoder:
                         parts.append(body)
                         append(parts)
                         parts, room = [], self._limit
+                        if stop - first == stride:
+                            stop = _cut_equal(data, stop, messages)
+                        else:
+                            stride = stop - first
+                        first = stop
                     else:
                         append(body)
                         if size == last_size:
                             stop = _cut_run(data, data[position:start], stop, messages)
-                        last_size = size
+                        last_size, first = size, stop
                 elif flags & COMMAND:
                     append(Command(body))
                     self.saw_command = True
@@ -306,6 +327,60 @@ def _cut_run(data: bytes, header: bytes, position: int, messages: list[Message])
             messages.extend(chain.from_iterable(_run_cutter(len(header), size)(run)))
         position = stop
         window *= 4
+
+
+def _cut_equal(data: bytes, position: int, messages: list[Message]) -> int:
+    """Cut the messages from ``position`` on whose frames are of the sizes of the one before.
+
+    Only where that one has several frames and is like the one before it.
+    """
+    last, other = messages[-1], messages[-2] if len(messages) > 1 else b""
+    if (
+        type(last) is not list
+        or type(other) is not list
+        or len(last) != len(other)
+        or len(last[-1]) != len(other[-1])
+        or len(last) > _WIDEST
+    ):
+        return position
+    sizes = tuple(map(len, last))
+    if sizes != tuple(map(len, other)):
+        return position
+    stride, columns, cut = _form(sizes)
+    window = 2 * _RUN
+    while True:
+        count = min(window, (len(data) - position) // stride)
+        if count * 4 < len(columns):  # comparing so many columns would cost more than it saves
+            return position
+        stop = position + count * stride
+        for offset, octet in columns:
+            if data[position + offset : stop : stride].strip(octet):
+                return position
+        with memoryview(data)[position:stop] as run:
+            messages.extend(map(list, cut(run)))
+        position = stop
+        window *= 4
+
+
+@lru_cache(maxsize=256)
+def _form(
+    sizes: tuple[int, ...],
+) -> tuple[int, list[tuple[int, bytes]], Callable[[Buffer], Iterator[tuple[bytes, ...]]]]:
+    """Return what messages with frames of these sizes look like.
+
+    Returns:
+        Their octets; where each octet of a header is, and which it is, the telling ones first; a
+        function that iterates over messages and gives their bodies.
+    """
+    columns: list[tuple[int, bytes]] = []
+    form, position = "", 0
+    last = len(sizes) - 1
+    for index, size in enumerate(sizes):
+        header = encode_header(MORE if index < last else 0, size)
+        form += f"{len(header)}x{size}s"
+        columns += [(position + at, header[at : at + 1]) for at in range(len(header))]
+        position += len(header) + size
+    return position, columns[::-1], Struct(form).iter_unpack
 
 
 @lru_cache(maxsize=256)

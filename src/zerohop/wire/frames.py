@@ -11,6 +11,7 @@ Source: RFC 37, "Framing"; RFC 23 has the same. The way back is in :mod:`zerohop
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import chain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,8 +58,8 @@ def encode(messages: Iterable[Message]) -> list[Buffer]:
     """
     batch = messages if type(messages) is list else list(messages)
     count = len(batch)
-    if count >= _BATCH and list(map(type, batch)).count(bytes) == count:
-        joined = _join(batch)  # type: ignore[arg-type] # every one of them is bytes
+    if count >= _BATCH:
+        joined = _join_all(batch)
         if joined is not None:
             return [joined]
     buffers: list[Buffer] = []
@@ -99,21 +100,58 @@ def encoded_size(message: Message, overhead: int = 0) -> int:
     return size + 2 if size < _SHORT else size + 9
 
 
-def _join(batch: list[bytes]) -> bytes | None:
-    """Encode messages of one frame without a loop of ours, or not at all if some are large."""
-    sizes = list(map(len, batch))
-    size = sizes[0]
-    if size == sizes[-1] and sizes.count(size) == len(sizes) and size < BY_REFERENCE:
-        header = _header(0, size)
-        return header + header.join(batch)
-    pieces = batch * 2
-    pieces[1::2] = batch
+def _join_all(batch: list[Message]) -> bytes | None:
+    """Encode messages without a loop of ours, if they are alike and none is large.
+
+    Alike: nothing but ``bytes``, and as many of them in each message.
+    """
+    count, kind = len(batch), type(batch[0])
+    if list(map(type, batch)).count(kind) != count:
+        return None
+    if kind is bytes:
+        return _join(batch, 1)  # type: ignore[arg-type] # every one of them is bytes
+    width = len(batch[0])
+    if kind is not list or list(map(len, batch)).count(width) != count:
+        return None
+    parts = list(chain.from_iterable(batch))
+    if list(map(type, parts)).count(bytes) != len(parts):
+        return None
+    return _join(parts, width)  # type: ignore[arg-type] # every one of them is bytes
+
+
+def _join(parts: list[bytes], width: int) -> bytes | None:
+    """Encode messages of ``width`` parts each; None if a part is large."""
+    sizes = list(map(len, parts))
+    size = sizes[-1]
+    if width == 1:
+        if size == sizes[0] and sizes.count(size) == len(sizes) and size < BY_REFERENCE:
+            header = encode_header(0, size)
+            return header + header.join(parts)
+    elif sizes[:width] == sizes[-width:] and sizes == sizes[:width] * (len(parts) // width):
+        if max(sizes[:width]) >= BY_REFERENCE:
+            return None
+        pieces = []
+        for size in sizes[: width - 1]:
+            pieces += (encode_header(MORE, size), b"")
+        pieces += (encode_header(0, sizes[-1]), b"")
+        pieces *= len(parts) // width
+        pieces[1::2] = parts
+        return b"".join(pieces)
+    pieces = parts * 2
+    pieces[1::2] = parts
+    last = slice(2 * width - 2, None, 2 * width)
+    last_sizes = sizes[width - 1 :: width]
     try:
-        pieces[::2] = map(_HEADERS.__getitem__, sizes)
+        if width > 1:
+            pieces[::2] = map(_MORE_HEADERS.__getitem__, sizes)
+        pieces[last] = map(_HEADERS.__getitem__, last_sizes)
     except IndexError:
         if max(sizes) >= BY_REFERENCE:
             return None
-        pieces[::2] = [_HEADERS[n] if n < _SHORT else _header(0, n) for n in sizes]
+        more, short = _MORE_HEADERS, _HEADERS
+        if width > 1:
+            pieces[::2] = [more[n] if n < _SHORT else encode_header(MORE, n) for n in sizes]
+        pieces[last] = [short[n] if n < _SHORT else encode_header(0, n) for n in last_sizes]
     return b"".join(pieces)
 
 
@@ -122,7 +160,7 @@ def _encode_part(flags: int, part: Part, pieces: list[Buffer], buffers: list[Buf
     if type(part) is Command:
         flags = COMMAND
     size = part.nbytes if isinstance(part, memoryview) else len(part)
-    pieces.append(_header(flags, size))
+    pieces.append(encode_header(flags, size))
     if size < BY_REFERENCE:
         pieces.append(part)
         return
@@ -133,11 +171,12 @@ def _encode_part(flags: int, part: Part, pieces: list[Buffer], buffers: list[Buf
 
 
 @lru_cache(maxsize=4_096)
-def _header(flags: int, size: int) -> bytes:
+def encode_header(flags: int, size: int) -> bytes:
+    """Return the header of a frame with a body of ``size`` octets; LONG is added where needed."""
     if size < _SHORT:
         return bytes((flags, size))
     return bytes((flags | LONG,)) + size.to_bytes(8, "big")
 
 
-_HEADERS = [_header(0, size) for size in range(_SHORT)]
-_MORE_HEADERS = [_header(MORE, size) for size in range(_SHORT)]
+_HEADERS = [encode_header(0, size) for size in range(_SHORT)]
+_MORE_HEADERS = [encode_header(MORE, size) for size in range(_SHORT)]
