@@ -3,6 +3,7 @@ import array
 import numpy as np
 import pytest
 
+from tests.wire.kit import calls_during
 from zerohop.api.frame import Frame
 from zerohop.api.parts import (
     check_buffer,
@@ -10,6 +11,7 @@ from zerohop.api.parts import (
     copy_into,
     make_message,
     make_part,
+    plain_message,
     refuse_draft_arguments,
     to_message,
     to_part,
@@ -144,6 +146,53 @@ def test_a_message_has_a_part():
 
 def test_parts_may_come_from_any_iterable():
     assert check_parts(part for part in (b"a", b"b")) == [b"a", b"b"]
+
+
+@pytest.mark.parametrize(
+    "parts, message",
+    [
+        ([b"a", b"b"], [b"a", b"b"]),
+        ((b"a", b"b"), [b"a", b"b"]),
+        ([b"a"], b"a"),
+        ((b"",), b""),
+        ([], None),
+        ((), None),
+        (b"ab", None),
+        (iter([b"a"]), None),
+        ([b"a", "b"], None),
+        ([bytearray(b"a"), b"b"], None),
+        ([b"a", Labelled(b"b")], None),
+        ([b"a", Frame(b"b")], None),
+        ([b"a", memoryview(b"b")], None),
+    ],
+)
+def test_octets_alone_need_no_close_look(parts, message):
+    assert plain_message(parts) == message
+
+
+def test_what_is_done_to_a_list_after_it_was_sent_is_not_seen():
+    parts = [b"a", b"b"]
+    plain, (careful, _) = plain_message(parts), made_of(parts)
+    parts.append(b"c")
+    assert plain == careful == [b"a", b"b"]
+
+
+@pytest.mark.parametrize("copy", [True, False])
+@pytest.mark.parametrize("track", [True, False])
+def test_octets_alone_are_not_lent_unless_tracked(copy, track):
+    message, tracker = made_of([b"a", BIG], copy=copy, track=track)
+    assert [type(part) for part in message] == [bytes, memoryview if track and not copy else bytes]
+    assert (tracker is None) == copy
+
+
+def made_of(parts, *, copy=True, track=False):
+    return make_message(parts, copy=copy, track=track, copy_threshold=THRESHOLD)
+
+
+def test_a_message_of_octets_costs_no_call_a_part():
+    """A call for itself and one for the number of parts."""
+    assert calls_during(plain_message, [b"x"] * 50) <= 2
+    assert calls_during(made_of, [b"x"] * 50) <= 4
 
 
 def test_one_tracker_watches_every_part():

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.wire.kit import calls_during
 from zerohop.api.parts import to_message
 from zerohop.api.receive import as_frame, as_frames, as_message, as_octets, as_octets_list
 
@@ -34,6 +35,23 @@ def test_what_travelled_as_a_view_is_received_as_octets():
 def test_octets_are_not_copied():
     data = bytes(1000)
     assert as_octets(data) is as_octets_list(data)[0] is as_message(data) is as_frame(data).bytes
+
+
+def test_the_list_is_the_callers_own():
+    """PUB over inproc gives all its SUBs the same message."""
+    for message in ([b"a", b"b"], [b"a", memoryview(b"b")]):
+        received = as_octets_list(message)
+        received.append(b"c")
+        assert len(message) == 2
+
+
+def test_a_part_that_is_octets_is_not_copied_where_another_is_not():
+    data = bytes(1000)
+    assert as_octets_list([memoryview(b"a"), data])[1] is data
+
+
+def test_a_message_of_octets_is_received_without_a_call_a_part():
+    assert calls_during(as_octets_list, [b"x"] * 50) == 1
 
 
 def test_frames_know_whether_more_follow_and_are_done():

@@ -23,6 +23,7 @@ __all__ = [
     "copy_into",
     "make_message",
     "make_part",
+    "plain_message",
     "refuse_draft_arguments",
     "to_message",
     "to_part",
@@ -82,6 +83,23 @@ def make_part(
     return part, MessageTracker(part) if isinstance(part, memoryview) else DONE
 
 
+def plain_message(msg_parts: Any) -> Message | None:
+    """Return the message of a list or tuple of nothing but ``bytes``, without a call a part.
+
+    That is what nearly all are; None: :func:`check_parts` and :func:`make_message` have to look
+    closely. The message is the caller's no more: it may change its list at once.
+    """
+    kind = type(msg_parts)
+    if kind is not list and kind is not tuple:
+        return None
+    for part in msg_parts:  # for some parts quicker than anything that C has to offer
+        if type(part) is not bytes:
+            return None
+    if len(msg_parts) > 1:
+        return [*msg_parts]
+    return msg_parts[0] if msg_parts else None
+
+
 def check_parts(msg_parts: Iterable[Any]) -> list[Any]:
     """Return the parts of ``send_multipart`` as a list, if every one of them can be sent.
 
@@ -115,6 +133,8 @@ def make_message(
     Raises:
         ValueError, TypeError, BufferError: as :func:`make_part`.
     """
+    if copy and (plain := plain_message(parts)) is not None:
+        return plain, None
     made = [
         make_part(part, copy=copy, track=track, copy_threshold=copy_threshold) for part in parts
     ]

@@ -22,12 +22,16 @@ def as_octets(part: Part) -> bytes:
 
 
 def as_octets_list(message: Message) -> list[bytes]:
-    """What ``recv_multipart()`` returns."""
-    if type(message) is bytes:
-        return [message]
-    if isinstance(message, list):
-        return [part if type(part) is bytes else bytes(part) for part in message]
-    return [bytes(message)]
+    """What ``recv_multipart()`` returns: a list of the caller's own (others may have the message).
+
+    Hot: nothing is called where all parts are octets.
+    """
+    if type(message) is list:
+        for part in message:
+            if type(part) is not bytes:
+                return [bytes(part) for part in message]  # the same object where it is bytes
+        return [*message]  # type: ignore[list-item] # all are bytes
+    return [message if type(message) is bytes else bytes(message)]  # type: ignore[arg-type]
 
 
 def as_message(message: Message) -> bytes | list[bytes]:
