@@ -1,0 +1,252 @@
+"""What the main thread may be interrupted in: each with a check that afterwards the program goes on.
+
+A scenario is a class: its constructor makes the world, ``act()`` is what is interrupted, and
+``go_on()``, called in a thread after that, must succeed.
+"""
+
+import zerohop as zmq
+from tests.stress.kit import TRANSPORTS
+
+PATIENCE = 5.0  # seconds
+NOW_MS = 200  # for what has been sent; a trace function makes everything slow
+
+
+class World:
+    """Sockets of one context, whose connections come back at once."""
+
+    options = {}
+    transports = TRANSPORTS
+
+    def __init__(self, bind, transport):
+        self.bind, self.transport = bind, transport
+        self.context = zmq.Context()
+        self.context.linger = 0
+        self.context.reconnect_ivl = 1
+        self.context.sndtimeo = self.context.rcvtimeo = int(PATIENCE * 1000)
+        self.sockets = []
+        self.got = []
+        self.build()
+
+    def build(self):
+        """Make the sockets."""
+
+    def socket(self, kind):
+        made = self.context.socket(getattr(zmq, kind))
+        for name, value in self.options.items():
+            setattr(made, name, value)
+        self.sockets.append(made)
+        return made
+
+    def pair(self, connecting, binding):
+        """Two sockets that are connected to each other."""
+        ends = self.socket(connecting), self.socket(binding)
+        ends[0].connect(self.bind(ends[1], self.transport))
+        for end in ends:
+            end.wait_connected(PATIENCE)
+        return ends
+
+    def go_on(self):
+        """What is sent from now on arrives, and what arrived before is in order and not twice."""
+
+    def end(self):
+        for socket in self.sockets:
+            socket.close(linger=0)
+        self.context.term(timeout=PATIENCE)
+
+
+def resume(send, receive, got):
+    """Send until something that was sent now arrives; numbers that come before are ``got``."""
+    for attempt in range(50):
+        send(b"resumed %d" % attempt)
+        while True:
+            try:
+                message = receive()
+            except zmq.Again:
+                break
+            if message.startswith(b"resumed"):
+                assert got == sorted(set(got)), got
+                return
+            got.append(int(message))
+    raise AssertionError("nothing that was sent afterwards has arrived")
+
+
+class Flood(World):
+    """One thread sends and receives batches by turns."""
+
+    def build(self):
+        self.push, self.pull = self.pair("PUSH", "PULL")
+
+    def act(self):
+        number = 0
+        for _ in range(3):
+            for _ in range(9):
+                self.push.send(b"%d" % number)
+                number += 1
+            for _ in range(9):
+                self.got.append(int(self.pull.recv()))
+
+    def go_on(self):
+        resume(self.push.send, lambda: self.pull.recv(timeout=0.1), self.got)
+
+
+class FloodWithLittleRoom(Flood):
+    """As much as there is room for, by sends and receives that do not wait."""
+
+    options = {"sndhwm": 2, "rcvhwm": 2}
+
+    def act(self):
+        number = 0
+        for _ in range(4):
+            for _ in range(9):
+                if not self.push.poll(0, zmq.POLLOUT):
+                    break
+                self.push.send(b"%d" % number, zmq.DONTWAIT)
+                number += 1
+            while self.pull.poll(1):
+                self.got.append(int(self.pull.recv(zmq.DONTWAIT)))
+
+
+class LargeMessages(Flood):
+    """More than the kernel takes at once."""
+
+    def act(self):
+        for number in range(3):
+            self.push.send(b"%d" % number + b" " * 6_000_000, copy=False)
+            self.got.append(int(self.pull.recv(copy=False).bytes))
+
+
+class Echo(World):
+    """A DEALER asks a ROUTER, in several parts."""
+
+    def build(self):
+        self.dealer, self.router = self.pair("DEALER", "ROUTER")
+
+    def act(self):
+        for number in range(6):
+            self.dealer.send_multipart([b"", b"%d" % number])
+            self.router.send_multipart(self.router.recv_multipart())
+            self.got.append(int(self.dealer.recv_multipart()[1]))
+
+    def go_on(self):
+        def send(message):
+            self.dealer.send_multipart([b"", message])
+
+        def receive():
+            self.router.send_multipart(self.router.recv_multipart(timeout=0.1))
+            return self.dealer.recv_multipart(timeout=0.1)[-1]
+
+        resume(send, receive, self.got)
+
+
+class News(World):
+    """A PUB with two SUBs, whose subscriptions come and go."""
+
+    def build(self):
+        self.pub = self.socket("PUB")
+        self.subs = [self.socket("SUB") for _ in range(2)]
+        endpoint = self.bind(self.pub, self.transport)
+        for sub in self.subs:
+            sub.subscribe(b"")
+            sub.connect(endpoint)
+        self.pub.wait_for_subscribers(n=2, timeout=PATIENCE)
+        self.each_got = [[], []]
+
+    def act(self):
+        for number in range(8):
+            for sub in self.subs:
+                sub.subscribe(b"%d" % number)
+            self.pub.send(b"%d" % number)
+            for sub, got in zip(self.subs, self.each_got):
+                got.append(int(sub.recv()))
+                sub.unsubscribe(b"%d" % number)
+
+    def go_on(self):
+        for sub, got in zip(self.subs, self.each_got):
+            resume(self.pub.send, lambda sub=sub: sub.recv(timeout=0.1), got)
+
+
+class Polling(Flood):
+    """Everything is waited for in a poll of two sockets and a descriptor."""
+
+    def act(self):
+        poller = zmq.Poller()
+        poller.register(self.push, zmq.POLLOUT)
+        for number in range(6):
+            assert dict(poller.poll(NOW_MS * 10)) == {self.push: zmq.POLLOUT}
+            self.push.send(b"%d" % number)
+            poller.modify(self.push, 0)
+            poller.register(self.pull, zmq.POLLIN)
+            assert dict(poller.poll(NOW_MS * 10)) == {self.pull: zmq.POLLIN}
+            self.got.append(int(self.pull.recv()))
+            poller.modify(self.pull, 0)
+            poller.register(self.push, zmq.POLLOUT)
+
+
+class Meeting(World):
+    """Sockets are made, bound, connected, used once and closed."""
+
+    def build(self):
+        self.life = Flood(self.bind, self.transport)  # goes on in the same thread, and must
+
+    def act(self):
+        push, pull = self.pair("PUSH", "PULL")
+        push.send(b"once")
+        assert pull.recv() == b"once"
+        push.close()
+        pull.close()
+
+    def go_on(self):
+        self.life.go_on()
+        self.act()
+
+    def end(self):
+        super().end()
+        self.life.end()
+
+
+class Returning(World):
+    """A peer leaves and comes back to where it was."""
+
+    transports = ("tcp", "ipc")  # nobody comes back to the name of an inproc socket that has left
+
+    def build(self):
+        self.push, self.pull = self.pair("PUSH", "PULL")
+        self.endpoint = self.pull.last_endpoint.decode()
+
+    def act(self):
+        self.pull.close()
+        self.pull = self.socket("PULL")
+        self.pull.bind(self.endpoint)
+        self.push.wait_connected(PATIENCE)
+        self.push.send(b"0")
+        self.got.append(int(self.pull.recv()))
+
+    def go_on(self):
+        if not self.pull.closed:
+            self.pull.close()
+        self.pull = self.socket("PULL")
+        self.pull.bind(self.endpoint)
+        resume(self.push.send, lambda: self.pull.recv(timeout=0.1), self.got)
+
+
+class End(World):
+    """Everything is closed; what was sent is still to be written."""
+
+    def build(self):
+        self.push, self.pull = self.pair("PUSH", "PULL")
+
+    def act(self):
+        for number in range(5):
+            self.push.send(b"%d" % number)
+        self.push.close(linger=1000)
+        self.got = [int(self.pull.recv()) for _ in range(5)]
+        self.pull.close()
+        self.context.term()
+
+    def go_on(self):
+        pass
+
+
+SCENARIOS = (
+    Flood, FloodWithLittleRoom, LargeMessages, Echo, News, Polling, Meeting, Returning, End,
+)  # fmt: skip
