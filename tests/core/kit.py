@@ -122,9 +122,7 @@ class Network:
 
     def open(self, source, remote=None) -> Link:
         """A connection is there, from a dialler or to a listener; its remote begins to talk."""
-        link = self.links.open(
-            source, self.now, local="tcp://127.0.0.1:1", remote="tcp://127.0.0.1:2", fd=7
-        )
+        link = self.links.open(source, self.now, remote=("127.0.0.1", 2), fd=7)
         if remote is not None:
             remote.link = link
             self.remotes[link] = remote

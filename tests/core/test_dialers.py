@@ -6,6 +6,7 @@ import pytest
 
 from tests.core.kit import ADDRESS, Network, received
 from zerohop.constants import Event, ReconnectStop
+from zerohop.core.endpoint import parse
 from zerohop.core.peers import PEER_GONE
 
 REFUSED = ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
@@ -163,6 +164,38 @@ def test_an_endpoint_that_was_given_up_can_be_connected_again():
     net.core.send(b"hello")
     net.talk()
     assert router.taken() == [b"hello"]
+
+
+def test_the_one_that_leads_to_an_endpoint_is_found_however_it_is_written():
+    net = Network("PUSH")
+    first, second = net.connect("tcp://[::1]:5555"), net.connect("tcp://[::1]:5555")
+    other = net.connect("tcp://127.0.0.1:5555")
+    find = net.links.dialers.find
+    assert find(parse("tcp://[::1]:5555", for_bind=False)) is first
+    assert find(parse("tcp://::1:5555", for_bind=False)) is first
+    assert find(parse("tcp://127.0.0.1:5555", for_bind=False)) is other
+    assert find(parse("tcp://127.0.0.1:5556", for_bind=False)) is None
+    net.links.cut(first)
+    assert find(parse("tcp://[::1]:5555", for_bind=False)) is second
+    second.leaving = True
+    assert find(parse("tcp://[::1]:5555", for_bind=False)) is None
+
+
+def test_an_address_has_a_dialler_until_it_is_to_leave():
+    net = Network("DEALER")
+    dialer = net.connect()
+    assert net.links.dialers.has(ADDRESS)
+    assert not net.links.dialers.has("tcp://127.0.0.1:1")
+    dialer.leaving = True
+    assert not net.links.dialers.has(ADDRESS)
+
+
+def test_the_driver_is_told_who_was_dropped_once():
+    net = Network("PUSH")
+    dialer = net.connect()
+    net.links.cut(dialer)
+    net.links.dialers.drop(dialer)
+    assert net.links.dialers.dropped == [dialer]
 
 
 def test_one_who_is_leaving_and_has_nothing_left_is_not_dialled_again():

@@ -14,15 +14,15 @@ from zerohop.wire.raw import RawConnection
 
 
 def make_dialer(**options):
-    dialer = Dialer(parse(ADDRESS, for_bind=False), ADDRESS, SocketOptions(**options))
+    dialer = Dialer(parse(ADDRESS, for_bind=False), ADDRESS, SocketOptions(**options).frozen())
     core = make_core("PUSH")
     dialer.peer = core.links.peers.new(conflate=False)
     return dialer
 
 
 def make_link(source=None, socket_type=SocketType.PUSH):
-    source = source or Listener(ADDRESS, SocketOptions())
-    return Link(source, open_connection(socket_type, source.options, 0.0), ADDRESS, "", "")
+    source = source or Listener(ADDRESS, SocketOptions().frozen())
+    return Link(source, open_connection(socket_type, source.options, 0.0), ADDRESS, "")
 
 
 def shake_hands(connection, socket_type="PULL"):
@@ -30,6 +30,15 @@ def shake_hands(connection, socket_type="PULL"):
     remote = Remote(socket_type)
     remote.hear(connection.data_to_send(), 0.0)
     return connection.receive_data(bytes(remote.said), 0.0)[0]
+
+
+def test_a_peers_address_is_put_into_words_when_it_is_asked_for():
+    connection = make_link().connection
+    source = Listener(ADDRESS, SocketOptions().frozen())
+    names = [("127.0.0.1", 9), ("fe80::1%eth0", 9, 0, 2), "ipc:///tmp/x"]
+    links = [Link(source, connection, ADDRESS, name) for name in names]
+    words = ["tcp://127.0.0.1:9", "tcp://[fe80::1%eth0]:9", "ipc:///tmp/x"]
+    assert [link.remote for link in links] == words
 
 
 # -- diallers
@@ -155,7 +164,7 @@ def test_metadata_of_the_application_is_told_too():
 
 def told_by(socket_type, **options):
     """The metadata that a peer hears."""
-    connection = open_connection(socket_type, SocketOptions(**options), 0.0)
+    connection = open_connection(socket_type, SocketOptions(**options).frozen(), 0.0)
     remote = Remote("DEALER")
     remote.hear(connection.data_to_send(), 0.0)
     connection.receive_data(bytes(remote.said), 0.0)
@@ -165,16 +174,18 @@ def told_by(socket_type, **options):
 
 
 def test_a_stream_socket_has_no_protocol():
-    assert isinstance(open_connection(SocketType.STREAM, SocketOptions(), 0.0), RawConnection)
+    assert isinstance(
+        open_connection(SocketType.STREAM, SocketOptions().frozen(), 0.0), RawConnection
+    )
 
 
 def test_the_handshake_has_its_time_limit():
-    connection = open_connection(SocketType.PULL, SocketOptions(handshake_ivl=3.0), 100.0)
+    connection = open_connection(SocketType.PULL, SocketOptions(handshake_ivl=3.0).frozen(), 100.0)
     assert connection.next_deadline() == 103.0
 
 
 def test_the_size_of_messages_has_its_limit():
-    connection = open_connection(SocketType.PULL, SocketOptions(maxmsgsize=10), 0.0)
+    connection = open_connection(SocketType.PULL, SocketOptions(maxmsgsize=10).frozen(), 0.0)
     shake_hands(connection, "PUSH")
     with pytest.raises(ProtocolError, match="10"):
         connection.receive_data(b"\0\x0b", 0.0)
@@ -182,6 +193,6 @@ def test_the_size_of_messages_has_its_limit():
 
 def test_heartbeats_are_as_the_options_say():
     options = SocketOptions(heartbeat_ivl=2.0)
-    connection = open_connection(SocketType.PULL, options, 0.0)
+    connection = open_connection(SocketType.PULL, options.frozen(), 0.0)
     shake_hands(connection, "PUSH")
     assert connection.next_deadline() == 2.0

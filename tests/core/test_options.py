@@ -1,6 +1,8 @@
 """Every option, for every type, takes and refuses and returns what real libzmq does."""
 
+import gc
 import json
+import weakref
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,6 @@ from zerohop.core.option_table import TABLE
 from zerohop.core.options import (
     ContextOptions,
     IpcOptions,
-    PipeOptions,
     SocketOptions,
     Subscription,
 )
@@ -204,7 +205,7 @@ def test_secrets_do_not_appear_in_a_repr():
         options.set(option, b"q" * 32, SocketType.PUSH)
     assert "qqqq" not in repr(options)
     assert repr(options).startswith("SocketOptions(mechanism=")
-    assert "qqqq" not in repr(options.tcp_options())
+    assert "qqqq" not in repr(options.frozen().tcp)
 
 
 def test_milliseconds_become_seconds_and_no_limit_becomes_none():
@@ -336,11 +337,11 @@ def test_metadata_and_filters_add_up():
     ]:
         options.set(option, value, SocketType.PULL)
     assert options.metadata == {"X-role": b"engine", "X-rank": b"3"}
-    tcp = options.tcp_options()
+    tcp = options.frozen().tcp
     assert [tcp.admits(a) for a in ("10.9.9.9", "::1", "::ffff:10.0.0.1", "fe80::1%eth0")] == [
         *(True, True, True, False),
     ]
-    ipc = options.ipc_options()
+    ipc = options.frozen().ipc
     assert ipc.filtered
     assert [ipc.admits(*who) for who in ((7, 0, 0), (0, 1000, 0), (0, 0, 50), (1, 1, 1))] == [
         *(True, True, True, False),
@@ -348,36 +349,75 @@ def test_metadata_and_filters_add_up():
 
 
 def test_without_filters_everybody_is_admitted():
-    assert SocketOptions().tcp_options().admits("192.0.2.1")
-    assert SocketOptions().ipc_options().admits(1, 2, 3)
-    assert not SocketOptions().ipc_options().filtered
+    assert SocketOptions().frozen().tcp.admits("192.0.2.1")
+    assert SocketOptions().frozen().ipc.admits(1, 2, 3)
+    assert not SocketOptions().frozen().ipc.filtered
 
 
 def test_each_layer_gets_the_few_options_that_are_its_business():
     options, push = SocketOptions(), SocketType.PUSH
     for option, value in [
-        (O.SNDHWM, 5), (O.CONFLATE, 1), (O.HEARTBEAT_IVL, 2000), (O.HEARTBEAT_TTL, 6000),
+        (O.HEARTBEAT_IVL, 2000), (O.HEARTBEAT_TTL, 6000),
         (O.RECONNECT_IVL, 250), (O.RECONNECT_IVL_MAX, 8000), (O.RECONNECT_STOP, 3),
         (O.BINDTODEVICE, b"eth0"), (O.SOCKS_PROXY, b"proxy:1080"), (O.USE_FD, 3),
     ]:  # fmt: skip
         options.set(option, value, push)
-    assert options.pipe_options() == PipeOptions(sndhwm=5, rcvhwm=1000, conflate=True)
-    assert options.heartbeat_options() == HeartbeatOptions(interval=2.0, ttl_ds=60, timeout=2.0)
-    assert options.reconnect_options() == ReconnectOptions(ivl=0.25, ivl_max=8.0, stop=3)
-    tcp = options.tcp_options()
+    assert options.frozen().heartbeat == HeartbeatOptions(interval=2.0, ttl_ds=60, timeout=2.0)
+    assert options.frozen().reconnect == ReconnectOptions(ivl=0.25, ivl_max=8.0, stop=3)
+    tcp = options.frozen().tcp
     assert (tcp.bindtodevice, tcp.socks_proxy, tcp.use_fd) == ("eth0", "proxy:1080", 3)
-    assert options.ipc_options() == IpcOptions(100, -1, -1, 3, *[frozenset()] * 3)
+    assert options.frozen().ipc == IpcOptions(4096, -1, -1, 3, *[frozenset()] * 3)
+
+
+def test_endpoints_with_the_same_options_have_one_copy_of_them():
+    options, others = SocketOptions(linger=1.0), SocketOptions(linger=1.0)
+    frozen = options.frozen()
+    assert options.frozen() is frozen
+    assert others.frozen() is frozen
+    assert (frozen.linger, frozen.sndhwm) == (1.0, 1000)
+
+
+def test_what_is_frozen_does_not_change_with_the_options():
+    options = SocketOptions(maxmsgsize=10)
+    frozen = options.frozen()
+    options.maxmsgsize = None
+    assert frozen.maxmsgsize == 10
+    assert options.frozen().maxmsgsize is None
+    assert options.frozen() is not frozen
+
+
+def test_frozen_options_go_with_the_last_endpoint_that_has_them():
+    options = SocketOptions(plain_password=b"secret")
+    kept = weakref.ref(options.frozen())
+    gc.collect()
+    assert kept() is None
+
+
+def test_what_follows_from_frozen_options_is_found_once():
+    frozen = SocketOptions().frozen()
+    assert frozen.tcp is frozen.tcp
+    assert frozen.heartbeat is frozen.heartbeat
+    assert repr(frozen) == "SocketOptions()"
+
+
+def test_a_backlog_that_was_not_set_is_as_long_as_it_may_be():
+    """libzmq listens with the 100 that its manual names: a burst of clients is turned away then."""
+    options = SocketOptions()
+    assert options.get(O.BACKLOG, SocketType.PULL) == 100
+    assert options.frozen().tcp.backlog == options.frozen().ipc.backlog == 4096
+    options.set(O.BACKLOG, 100, SocketType.PULL)
+    assert options.frozen().tcp.backlog == options.frozen().ipc.backlog == 100
 
 
 @pytest.mark.parametrize(("timeout", "seconds"), [(0, 0.0), (500, 0.5)])
 def test_a_heartbeat_timeout_may_be_off_or_differ_from_the_interval(timeout, seconds):
     options = SocketOptions(heartbeat_ivl=2.0)
     options.set(O.HEARTBEAT_TIMEOUT, timeout, SocketType.PUSH)
-    assert options.heartbeat_options().timeout == seconds
+    assert options.frozen().heartbeat.timeout == seconds
 
 
 def test_without_heartbeats_no_ping_is_sent_and_nobody_is_given_up():
-    assert SocketOptions().heartbeat_options() == HeartbeatOptions(0.0, 0, 0.0)
+    assert SocketOptions().frozen().heartbeat == HeartbeatOptions(0.0, 0, 0.0)
 
 
 CONTEXT_NUMBERS = [*range(-1, 12), 42, 70, 71, 9999]

@@ -33,8 +33,8 @@ class Wire:
 
 
 def make_link(*, shares=False, batch=128):
-    source = Listener("tcp://*:5555", SocketOptions())
-    link = Link(source, Wire(), source.endpoint, "", "")
+    source = Listener("tcp://*:5555", SocketOptions().frozen())
+    link = Link(source, Wire(), source.endpoint, "")
     link.shares, link.batch = shares, batch
     return link
 

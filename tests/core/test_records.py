@@ -29,12 +29,12 @@ def told(records):
 
 
 def listener():
-    return Listener("tcp://*:5555", SocketOptions())
+    return Listener("tcp://*:5555", SocketOptions().frozen())
 
 
 def link():
-    connection = open_connection(SocketType.PULL, SocketOptions(), 0.0)
-    return Link(listener(), connection, "tcp://*:5555", "tcp://here:5555", "tcp://there:9", fd=7)
+    connection = open_connection(SocketType.PULL, SocketOptions().frozen(), 0.0)
+    return Link(listener(), connection, "tcp://*:5555", "tcp://there:9", fd=7)
 
 
 def test_every_monitor_gets_the_record(records):

@@ -10,7 +10,9 @@ import time
 import pytest
 
 import zerohop as zmq
+from tests.io.hand import endpoint_of, server
 from tests.kit.net import free_port
+from zerohop.io import dialing
 
 
 def bound(context):
@@ -93,6 +95,60 @@ def test_a_connection_comes_from_the_port_that_the_endpoint_names(context):
         connection.close()
         assert name == ("127.0.0.1", own)
         push.close(0)
+
+
+# -- how soon
+
+
+@pytest.mark.parametrize("times", [1] if sys.platform == "linux" else [])
+def test_over_loopback_the_connection_is_there_when_connect_returns(world, times):
+    push = world.socket(zmq.PUSH)
+    listening = server()
+    push.connect(endpoint_of(listening))
+    assert len(push._core.links.open_links) == times
+    assert not world.loop.writers, "the loop need not watch"
+    listening.close()
+
+
+@pytest.mark.parametrize("times", [1] if sys.platform == "linux" else [])
+def test_over_loopback_a_refusal_is_known_when_connect_returns(world, times):
+    push = world.socket(zmq.PUSH)
+    push.connect(f"tcp://127.0.0.1:{free_port()}")
+    [dialer] = push._core.links.dialers
+    assert dialer.attempt == times
+    assert not world.loop.writers
+
+
+def not_known_for(monkeypatch, times):
+    """Let the system say so many times that there is no connection yet."""
+    peer_of, left = dialing._peer_of, iter(range(times))
+    monkeypatch.setattr(
+        dialing, "_peer_of", lambda sock: peer_of(sock) if next(left, None) is None else None
+    )
+
+
+def test_a_connection_that_takes_its_time_is_waited_for(world, monkeypatch):
+    not_known_for(monkeypatch, 1)
+    push = world.socket(zmq.PUSH)
+    listening = server()
+    push.connect(endpoint_of(listening))
+    assert world.loop.writers
+    assert not push._core.links.open_links
+    world.loop.until(lambda: push._core.links.open_links)
+    listening.close()
+
+
+def test_a_connection_that_is_gone_again_is_made_anew(world, monkeypatch):
+    not_known_for(monkeypatch, 2)
+    push = world.socket(zmq.PUSH)
+    push.reconnect_ivl = 1
+    listening = server()
+    address = endpoint_of(listening)
+    push.connect(address)
+    world.loop.until(lambda: push.last_error(address))
+    assert push.last_error(address).errno == errno.ENOTCONN
+    world.loop.until(lambda: push._core.links.open_links)
+    listening.close()
 
 
 # -- how long

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.wire.kit import cuts, octet_by_octet, octets, pieces
 from zerohop.constants import Event
 from zerohop.errors import HandshakeError, ProtocolError
-from zerohop.wire.greeting import Greeting, GreetingDecoder, encode_greeting
+from zerohop.wire.greeting import Greeting, GreetingDecoder, decode_greeting, encode_greeting
 
 VERSION = pytest.mark.rfc(37, "Version Negotiation")
 MECHANISM = pytest.mark.rfc(37, "Authentication and Confidentiality")
@@ -25,6 +25,10 @@ def decode(*chunks: bytes) -> tuple[Greeting | None, bytes]:
     decoder = GreetingDecoder()
     rest = b"".join([decoder.receive_data(chunk) for chunk in chunks])
     return decoder.greeting, rest
+
+
+def test_the_same_greeting_need_not_be_read_twice():
+    assert decode_greeting(NULL) is decode_greeting(bytes(bytearray(NULL)))
 
 
 def with_octets(changes: dict[int, int]) -> bytes:

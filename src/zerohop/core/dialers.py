@@ -35,13 +35,14 @@ class Dialers:
 
     Args:
         peers: where a dialled peer is attached.
-        options: copied at each connect(): libzmq's rule for all but the live ones.
+        options: a dialler goes by them as they are at its connect().
         jitter: a random number in [0, 1) at each call, for the back-off.
         timers: tell when to dial again.
         records: hear of what fails.
 
     Attributes:
         to_dial: for the driver: open a connection to ``endpoint``.
+        dropped: for the driver: have no more to do with these.
     """
 
     def __init__(
@@ -53,7 +54,10 @@ class Dialers:
         records: Records,
     ) -> None:
         self.to_dial: list[Dialer] = []
+        self.dropped: list[Dialer] = []
         self._dialers: dict[Dialer, None] = {}
+        self._by_address: dict[str, dict[Dialer, None]] = {}
+        self._stopped: dict[Dialer, None] = {}
         self._peers = peers
         self._options = options
         self._jitter = jitter
@@ -69,15 +73,36 @@ class Dialers:
     def __contains__(self, dialer: object) -> bool:
         return dialer in self._dialers
 
+    def find(self, endpoint: Endpoint) -> Dialer | None:
+        """Return the one that leads there and is to stay; the first, where there are several."""
+        for dialer in self._by_address.get(str(endpoint), ()):
+            if not dialer.leaving:
+                return dialer
+        for dialer in self._dialers:  # its address may have been written otherwise
+            if dialer.endpoint == endpoint and not dialer.leaving:
+                return dialer
+        return None
+
+    def has(self, address: str) -> bool:
+        """Whether one of this very address is to stay."""
+        return any(not dialer.leaving for dialer in self._by_address.get(address, ()))
+
+    def given_up(self, address: str) -> list[Dialer]:
+        """Those of this very address that will not dial again, and were not asked to leave."""
+        return [each for each in self._stopped if each.address == address and not each.leaving]
+
     def add(self, endpoint: Endpoint, address: str) -> Dialer:
         """Begin to connect; the pattern has the peer from now on, unless IMMEDIATE is set."""
-        dialer = Dialer(endpoint, address, self._options.copy())
-        self._options.connect_routing_id = b""  # libzmq: for the next connect only
+        options = self._options.frozen()
+        if options.connect_routing_id:
+            self._options.connect_routing_id = b""  # libzmq: for the next connect only
+        dialer = Dialer(endpoint, address, options)
         self._dialers[dialer] = None
-        if not dialer.options.immediate:
-            dialer.peer = self._peers.new(conflate=dialer.options.conflate)
-            dialer.peer.connect_routing_id = dialer.options.connect_routing_id
-            self._peers.attach(dialer.peer)
+        self._by_address.setdefault(address, {})[dialer] = None
+        if not options.immediate:
+            peer = dialer.peer = self._peers.new(conflate=options.conflate)
+            peer.connect_routing_id = options.connect_routing_id
+            self._peers.attach(peer)
         self.to_dial.append(dialer)
         return dialer
 
@@ -98,8 +123,7 @@ class Dialers:
         if dialer.done or dialer.stopped:
             self.drop(dialer)
             return
-        options = dialer.options.reconnect_options()
-        wait = next_delay(failure, dialer.attempt, options, self._jitter())
+        wait = next_delay(failure, dialer.attempt, dialer.options.reconnect, self._jitter())
         dialer.attempt += 1
         if wait is None:
             self._stop(dialer)
@@ -113,6 +137,7 @@ class Dialers:
             self.drop(dialer)
             return
         dialer.stopped = True
+        self._stopped[dialer] = None
         self._let_go(dialer)
 
     def due(self, dialer: Dialer) -> None:
@@ -121,7 +146,14 @@ class Dialers:
 
     def drop(self, dialer: Dialer) -> None:
         """Forget a connect(): no more dialling, and the pattern loses the peer."""
-        self._dialers.pop(dialer, None)
+        if dialer in self._dialers:  # what a signal handler interrupts here is done the next time
+            same = self._by_address.get(dialer.address, {})
+            same.pop(dialer, None)
+            if not same:
+                self._by_address.pop(dialer.address, None)
+            self._stopped.pop(dialer, None)
+            self.dropped.append(dialer)
+            del self._dialers[dialer]
         if dialer in self.to_dial:
             self.to_dial.remove(dialer)
         dialer.due_at = None

@@ -33,8 +33,10 @@ __all__ = [
     "Endpoint",
     "InprocEndpoint",
     "IpcEndpoint",
+    "SocketName",
     "TcpEndpoint",
     "parse",
+    "tcp_address",
 ]
 
 IPC_PATH_MAX_LEN = 103 if sys.platform == "darwin" else 107  # sizeof(sun_path) less its NUL
@@ -107,6 +109,9 @@ class InprocEndpoint(Value):
 
 
 Endpoint: TypeAlias = TcpEndpoint | IpcEndpoint | InprocEndpoint
+
+SocketName: TypeAlias = str | tuple[str, int] | tuple[str, int, int, int]
+"""Who is at one end of a connection: in words, or as TCP sockets of the system name it."""
 
 _ELSEWHERE = {  # schemes that libzmq knows: its number for these socket types, and why not here
     "udp": (Errno.ENOCOMPATPROTO, "udp carries only the draft types RADIO, DISH and DGRAM"),
@@ -273,3 +278,8 @@ def _parse_ipc(text: str, rest: str, *, for_bind: bool) -> IpcEndpoint:
 
 def _refuse(hint: str, number: int = Errno.EINVAL, text: str | None = None) -> NoReturn:
     raise _Fault(number, hint, text)
+
+
+def tcp_address(name: tuple[str, int] | tuple[str, int, int, int]) -> str:
+    """The name of a TCP socket of the system as an endpoint: ``tcp://[::1]:5555``."""
+    return f"tcp://{_bracketed(name[0])}:{name[1]}"

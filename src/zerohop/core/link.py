@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from zerohop.constants import Errno, SocketType
+from zerohop.core.endpoint import tcp_address
 from zerohop.core.reconnect import Failure
 from zerohop.errors import HandshakeError
 
@@ -10,8 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from zerohop.core.endpoint import Endpoint
-    from zerohop.core.options import SocketOptions
+    from zerohop.core.endpoint import Endpoint, SocketName
+    from zerohop.core.options import EndpointOptions
     from zerohop.errors import ProtocolError
     from zerohop.patterns.pattern import Peer
     from zerohop.wire.connection import Connection
@@ -28,14 +29,14 @@ class Listener:
 
     Attributes:
         endpoint: as resolved ("tcp://127.0.0.1:40123"), what LAST_ENDPOINT says.
-        options: a copy, as they were at bind().
+        options: as they were at bind().
         last_error: what went wrong last with a connection made to it, or None.
         reported: which troubles the log has heard of.
     """
 
     __slots__ = ("endpoint", "last_error", "options", "reported")
 
-    def __init__(self, endpoint: str, options: SocketOptions) -> None:
+    def __init__(self, endpoint: str, options: EndpointOptions) -> None:
         self.endpoint = endpoint
         self.options = options
         self.last_error: Exception | None = None
@@ -51,7 +52,7 @@ class Dialer:
     Attributes:
         endpoint: where to.
         address: the same in words; what records and errors name.
-        options: a copy, as they were at connect().
+        options: as they were at connect().
         peer: the pattern's peer, kept over reconnects; None until the handshake when IMMEDIATE.
         link: its connection, from the moment there is one, handshaken or not.
         attempt: failures since the last completed handshake; makes the back-off grow.
@@ -68,7 +69,7 @@ class Dialer:
         "options", "peer", "reported", "stopped",
     )  # fmt: skip
 
-    def __init__(self, endpoint: Endpoint, address: str, options: SocketOptions) -> None:
+    def __init__(self, endpoint: Endpoint, address: str, options: EndpointOptions) -> None:
         self.endpoint = endpoint
         self.address = address
         self.options = options
@@ -106,7 +107,7 @@ class Link:
         source: the Dialer or Listener it came from.
         connection: the wire.
         endpoint: ours: the address that was dialled or bound.
-        local, remote: printable addresses ("tcp://127.0.0.1:40123").
+        remote: the peer's address ("tcp://127.0.0.1:40123").
         fd: the driver's descriptor, for monitors.
         peer: None until the handshake is done (a dialled peer that is not IMMEDIATE has it before).
         buffers: encoded output that the kernel has not taken yet, in order.
@@ -125,9 +126,9 @@ class Link:
     """
 
     __slots__ = (
-        "batch", "buffers", "closing", "connection", "control_size", "due_at", "ending", "endpoint",
-        "failure", "fd", "handshaken", "local", "lost", "messages_in", "messages_out", "octets_in",
-        "octets_out", "peer", "remote", "sending", "shares", "source", "written",
+        "_remote", "batch", "buffers", "closing", "connection", "control_size", "due_at", "ending",
+        "endpoint", "failure", "fd", "handshaken", "lost", "messages_in", "messages_out",
+        "octets_in", "octets_out", "peer", "sending", "shares", "source", "written",
     )  # fmt: skip
 
     def __init__(
@@ -135,15 +136,13 @@ class Link:
         source: Dialer | Listener,
         connection: AnyConnection,
         endpoint: str,
-        local: str,
-        remote: str,
+        remote: SocketName,
         fd: int = -1,
     ) -> None:
         self.source = source
         self.connection = connection
         self.endpoint = endpoint
-        self.local = local
-        self.remote = remote
+        self._remote = remote
         self.fd = fd
         self.peer: Peer | None = None
         self.buffers: list[Buffer] = []
@@ -164,6 +163,13 @@ class Link:
         self.due_at: float | None = None
 
     @property
+    def remote(self) -> str:
+        """The peer's address. Put into words here: of most connections nobody asks for it."""
+        if isinstance(self._remote, str):
+            return self._remote
+        return tcp_address(self._remote)
+
+    @property
     def why_lost(self) -> Failure:
         """What its end means for dialling again."""
         failure = self.failure
@@ -174,7 +180,7 @@ class Link:
         return Failure.MISMATCH
 
 
-def open_connection(socket_type: SocketType, options: SocketOptions, now: float) -> AnyConnection:
+def open_connection(socket_type: SocketType, options: EndpointOptions, now: float) -> AnyConnection:
     """Make the wire side of a new link."""
     # The wire is imported when there is one: inproc has none, and few programs have a STREAM.
     if socket_type == SocketType.STREAM:
@@ -184,15 +190,28 @@ def open_connection(socket_type: SocketType, options: SocketOptions, now: float)
     from zerohop.mechanisms.null import NullMechanism
     from zerohop.wire.connection import Connection
 
-    properties = {"Socket-Type": socket_type.name.encode()}
-    if socket_type in _WITH_IDENTITY:
-        properties["Identity"] = options.routing_id
-    properties.update(options.metadata)
+    told = options.told.get(socket_type)
+    if told is None:
+        told = options.told[socket_type] = _introduction(socket_type, options)
+    properties, ready = told
     return Connection(
-        mechanism=NullMechanism(properties),
+        mechanism=NullMechanism(properties, ready),
         properties=properties,
-        heartbeat=options.heartbeat_options(),
+        heartbeat=options.heartbeat,
         max_message_size=options.maxmsgsize,
         handshake_timeout=options.handshake_ivl,
         now=now,
     )
+
+
+def _introduction(
+    socket_type: SocketType, options: EndpointOptions
+) -> tuple[dict[str, bytes], bytes]:
+    """What a socket says of itself to all its peers: properties, and the READY made of them."""
+    from zerohop.wire.commands import encode_ready
+
+    properties = {"Socket-Type": socket_type.name.encode()}
+    if socket_type in _WITH_IDENTITY:
+        properties["Identity"] = options.routing_id
+    properties.update(options.metadata)
+    return properties, encode_ready(properties)

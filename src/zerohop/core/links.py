@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from zerohop.core.endpoint import SocketName
     from zerohop.core.options import SocketOptions
     from zerohop.patterns.pattern import Pattern, Peer
     from zerohop.patterns.pipe import Message
@@ -86,14 +87,12 @@ class Links:
 
     # A link's life
 
-    def open(
-        self, source: Dialer | Listener, now: float, *, local: str, remote: str, fd: int
-    ) -> Link:
+    def open(self, source: Dialer | Listener, now: float, *, remote: SocketName, fd: int) -> Link:
         """A connection is there; ``output`` has the greeting."""
         connection = open_connection(self.socket_type, source.options, now)
         dialled = isinstance(source, Dialer)
         address = source.address if isinstance(source, Dialer) else source.endpoint
-        link = Link(source, connection, address, local, remote, fd)
+        link = Link(source, connection, address, remote, fd)
         link.shares = self.socket_type in _FANS_OUT
         self.open_links[link] = None
         if isinstance(source, Dialer):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from zerohop.core.options import SocketOptions
 
-__all__ = ["ALL_TYPES", "REFUSED", "TABLE", "Option"]
+__all__ = ["ALL_TYPES", "REFUSED", "TABLE", "Option", "name_of", "why_not_get", "why_not_set"]
 
 
 class Option(Value):
@@ -239,7 +239,7 @@ _row(Number.IPV6, "ipv6", shape.FLAG,
 _row(Number.IPV4ONLY, "ipv6", shape.INVERSE,
      about="The reverse of IPV6; deprecated.")
 _row(Number.BACKLOG, "backlog", shape.COUNT,
-     about="Connections that the system keeps waiting to be accepted.")
+     about="Connections that the system keeps waiting to be accepted. Until it is set: 4096.")
 _row(Number.SNDBUF, "sndbuf", shape.SIZE,
      about="Octets of the system's send buffer.")
 _row(Number.RCVBUF, "rcvbuf", shape.SIZE,
@@ -375,3 +375,49 @@ REFUSED: dict[str, tuple[Number, ...]] = {
     ),
 }
 """Options that no type has: ``get`` and ``set`` answer EINVAL. By the reason for it."""
+
+
+def name_of(option: int) -> str:
+    """The option's name, or its number where it has none."""
+    try:
+        return Number(option).name
+    except ValueError:
+        return str(option)
+
+
+def why_not_get(option: int, row: Option | None) -> str:
+    """Say why an option cannot be read; ``row`` is what the table has of it."""
+    if row is None:
+        return _why_unknown(option)
+    if not row.readers:
+        return f"{row.number.name} can be set but not read"
+    return f"{row.number.name} can be read from {_types(row.readers)}"
+
+
+def why_not_set(option: int, row: Option | None, value: Any, socket_type: SocketType) -> str:
+    """Say why an option cannot be set to a value; ``row`` is what the table has of it."""
+    if row is None:
+        return _why_unknown(option)
+    if not row.writers:
+        return f"{row.number.name} can only be read"
+    if socket_type not in row.writers:
+        return f"{row.number.name} is for {_types(row.writers)}, not for {socket_type.name}"
+    got = "" if row.secret else f", not {_shorten(value)}"
+    return f"{row.number.name} takes: {row.shape.words}{got}"
+
+
+def _why_unknown(option: int) -> str:
+    for reason, numbers in REFUSED.items():
+        if option in numbers:
+            return f"no type has {name_of(option)}: {reason}"
+    return f"there is no option {name_of(option)}; SocketOption lists them"
+
+
+def _types(types: frozenset[SocketType]) -> str:
+    return ", ".join(t.name for t in sorted(types))
+
+
+def _shorten(value: int | bytes) -> str:
+    if isinstance(value, bytes) and len(value) > 64:
+        return f"{value[:64]!r}... ({len(value)} octets)"
+    return repr(value)

@@ -4,14 +4,17 @@
 (:mod:`zerohop.core.option_table`). Durations are **seconds** here, and ``None`` is "no limit" or
 "off"; milliseconds exist only in what ``get`` returns and ``set`` takes.
 
-A layer does not get the options, but the few that are its business, as a frozen value made when a
-connection or a pipe is made (``pipe_options()``, ``tcp_options()``, ...). Patterns obey theirs
-live, therefore ``SocketOptions`` *is* a ``PatternOptions``.
+A bind() or connect() goes by the options as they are then (libzmq: all but the live ones), that is
+by :class:`EndpointOptions`, of which a layer gets the few that are its business, as a value made
+once (``tcp``, ``heartbeat``, ...). Patterns obey theirs live, therefore ``SocketOptions`` *is* a
+``PatternOptions``.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from types import MappingProxyType
+from weakref import ref
 
 from zerohop.constants import (
     ContextOption,
@@ -28,7 +31,7 @@ from zerohop.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from zerohop.core.option_shapes import Network
@@ -37,8 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ContextOptions",
+    "EndpointOptions",
     "IpcOptions",
-    "PipeOptions",
     "SocketOptions",
     "Subscription",
     "TcpOptions",
@@ -46,21 +49,17 @@ __all__ = [
 
 _INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
+# Where BACKLOG is not set. libzmq listens with its default, 100: of a thousand clients that come at
+# once the kernel turns most away then, and they try again a second later, and three.
+_BACKLOG = 4096
 _SECRET = frozenset({"socks_password", "plain_password", "curve_secretkey"})
-
-
-class PipeOptions(Value):
-    """What a pipe needs. ``conflate`` already knows whether the socket's type conflates."""
-
-    sndhwm: int
-    rcvhwm: int
-    conflate: bool
 
 
 class TcpOptions(Value):
     """What is set on a TCP socket of the system. -1: leave it as the system has it.
 
     Attributes:
+        backlog: connections that the system keeps until they are accepted.
         sndbuf, rcvbuf: octets.
         keepalive, keepalive_idle, keepalive_intvl, keepalive_cnt: as the options; seconds.
         maxrt: seconds, None: leave it.
@@ -211,7 +210,7 @@ class SocketOptions(PatternOptions):
         changed = [
             f"{name}={value!r}"
             for name, value in vars(self).items()
-            if value != getattr(SocketOptions, name) and name not in _SECRET
+            if value != getattr(SocketOptions, name, value) and name not in _SECRET
         ]
         return f"SocketOptions({', '.join(changed)})"
 
@@ -257,7 +256,9 @@ class SocketOptions(PatternOptions):
         """
         row = _row(option)
         if row is None or socket_type not in row.readers:
-            raise UsageError(Errno.EINVAL, hint=_why_not_get(option, row))
+            from zerohop.core.option_table import why_not_get
+
+            raise UsageError(Errno.EINVAL, hint=why_not_get(option, row))
         if row.attribute is None:
             return b"" if row.number.kind is OptionKind.BYTES else 0
         return row.shape.show(getattr(self, row.attribute))
@@ -277,7 +278,9 @@ class SocketOptions(PatternOptions):
         row = _row(option)
         _check_kind(value, _kind(option))
         if row is None or socket_type not in row.writers or not row.shape.accepts(value):
-            raise UsageError(Errno.EINVAL, hint=_why_not_set(option, row, value, socket_type))
+            from zerohop.core.option_table import why_not_set
+
+            raise UsageError(Errno.EINVAL, hint=why_not_set(option, row, value, socket_type))
         if row.number in (SocketOption.SUBSCRIBE, SocketOption.UNSUBSCRIBE):
             if socket_type != SocketType.SUB and not self.xpub_manual:
                 raise UsageError(
@@ -293,26 +296,60 @@ class SocketOptions(PatternOptions):
             setattr(self, row.attribute, stored)
         return None
 
-    def pipe_options(self) -> PipeOptions:
-        """What the pipes of a new peer need."""
-        return PipeOptions(self.sndhwm, self.rcvhwm, self.conflate)
+    def frozen(self) -> EndpointOptions:
+        """Return the options as they are now, for a bind() or connect().
 
-    def heartbeat_options(self) -> HeartbeatOptions:
+        The same object as last time if nothing is different: a thousand connections, of one socket
+        or of many, have one copy.
+        """
+        global _latest
+        values = vars(self)
+        latest = _latest()
+        if latest is None or latest.values != values:
+            latest = EndpointOptions(values)
+            _latest = ref(latest)
+        return latest
+
+
+class EndpointOptions(SocketOptions):
+    """Options as they were at a bind() or connect(). Nobody changes them any more.
+
+    So what follows from them is found once, when it is first asked for.
+
+    Args:
+        values: of the socket's options.
+
+    Attributes:
+        values: as given, copied.
+        told: what is told to peers, by the type of the socket; ``core.link`` keeps it here.
+    """
+
+    __slots__ = ("told", "values")
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = dict(values)
+        self.told: dict[SocketType, Any] = {}
+        vars(self).update(values)
+
+    @cached_property
+    def heartbeat(self) -> HeartbeatOptions:
         """What a new connection needs to watch its peer."""
         from zerohop.wire.heartbeat import HeartbeatOptions  # a program over inproc has none
 
         timeout = self.heartbeat_ivl if self.heartbeat_timeout is None else self.heartbeat_timeout
         return HeartbeatOptions(self.heartbeat_ivl or 0.0, self.heartbeat_ttl_ds, timeout or 0.0)
 
-    def reconnect_options(self) -> ReconnectOptions:
+    @cached_property
+    def reconnect(self) -> ReconnectOptions:
         """What a dialled endpoint needs."""
         return ReconnectOptions(self.reconnect_ivl, self.reconnect_ivl_max, self.reconnect_stop)
 
-    def tcp_options(self) -> TcpOptions:
+    @cached_property
+    def tcp(self) -> TcpOptions:
         """What the TCP sockets of an endpoint need."""
         return TcpOptions(
             ipv6=self.ipv6,
-            backlog=self.backlog,
+            backlog=self.values.get("backlog", _BACKLOG),
             sndbuf=self.sndbuf,
             rcvbuf=self.rcvbuf,
             tos=self.tos,
@@ -330,10 +367,11 @@ class SocketOptions(PatternOptions):
             socks_password=self.socks_password,
         )
 
-    def ipc_options(self) -> IpcOptions:
+    @cached_property
+    def ipc(self) -> IpcOptions:
         """What the Unix-domain sockets of an endpoint need."""
         return IpcOptions(
-            backlog=self.backlog,
+            backlog=self.values.get("backlog", _BACKLOG),
             sndbuf=self.sndbuf,
             rcvbuf=self.rcvbuf,
             use_fd=self.use_fd,
@@ -341,6 +379,15 @@ class SocketOptions(PatternOptions):
             uids=self.ipc_filter_uids,
             gids=self.ipc_filter_gids,
         )
+
+
+def _nobodys() -> EndpointOptions | None:
+    """Where nobody has options yet, or nobody any more."""
+    return None
+
+
+_latest: Callable[[], EndpointOptions | None] = _nobodys
+"""What :meth:`SocketOptions.frozen` returned last, as long as an endpoint has it."""
 
 
 class ContextOptions:
@@ -469,45 +516,6 @@ def _check_kind(value: object, kind: OptionKind) -> None:
 
 
 def _name(option: int) -> str:
-    try:
-        return SocketOption(option).name
-    except ValueError:
-        return str(option)
+    from zerohop.core.option_table import name_of  # for an error
 
-
-def _why_unknown(option: int) -> str:
-    from zerohop.core.option_table import REFUSED
-
-    for reason, numbers in REFUSED.items():
-        if option in numbers:
-            return f"no type has {_name(option)}: {reason}"
-    return f"there is no option {_name(option)}; SocketOption lists them"
-
-
-def _types(types: frozenset[SocketType]) -> str:
-    return ", ".join(t.name for t in sorted(types))
-
-
-def _why_not_get(option: int, row: Option | None) -> str:
-    if row is None:
-        return _why_unknown(option)
-    if not row.readers:
-        return f"{row.number.name} can be set but not read"
-    return f"{row.number.name} can be read from {_types(row.readers)}"
-
-
-def _why_not_set(option: int, row: Option | None, value: Any, socket_type: SocketType) -> str:
-    if row is None:
-        return _why_unknown(option)
-    if not row.writers:
-        return f"{row.number.name} can only be read"
-    if socket_type not in row.writers:
-        return f"{row.number.name} is for {_types(row.writers)}, not for {socket_type.name}"
-    got = "" if row.secret else f", not {_shorten(value)}"
-    return f"{row.number.name} takes: {row.shape.words}{got}"
-
-
-def _shorten(value: int | bytes) -> str:
-    if isinstance(value, bytes) and len(value) > 64:
-        return f"{value[:64]!r}... ({len(value)} octets)"
-    return repr(value)
+    return name_of(option)

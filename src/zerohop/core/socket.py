@@ -347,7 +347,7 @@ class SocketCore:
 
     def listen(self, endpoint: str) -> Listener:
         """The driver has bound a tcp or ipc listener; ``endpoint`` is what it resolved to."""
-        listener = Listener(endpoint, self.options.copy())
+        listener = Listener(endpoint, self.options.frozen())
         self.links.listeners.append(listener)
         self.last_endpoint = endpoint
         return listener
@@ -363,13 +363,12 @@ class SocketCore:
         """
         self.check_connect_routing_id()
         self.last_endpoint = address
-        here = [d for d in self.links.dialers if d.address == address and not d.leaving]
-        for dialer in here:
-            if dialer.stopped:
-                self.links.cut(dialer)
-            elif self.type in _ONE_LINK_AN_ENDPOINT:
-                return None
-        return self.links.dialers.add(endpoint, address)
+        dialers = self.links.dialers
+        for dialer in dialers.given_up(address):
+            self.links.cut(dialer)
+        if self.type in _ONE_LINK_AN_ENDPOINT and dialers.has(address):
+            return None
+        return dialers.add(endpoint, address)
 
     def check_connect_routing_id(self) -> None:
         """Refuse a CONNECT_ROUTING_ID that is taken; libzmq aborts the process.

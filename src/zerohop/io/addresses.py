@@ -7,6 +7,7 @@ import socket
 import struct
 import sys
 
+from zerohop.core.endpoint import tcp_address
 from zerohop.errors import EndpointError
 
 TYPE_CHECKING = False
@@ -124,10 +125,9 @@ def _interface_ipv6(name: str) -> str | None:
 
 
 def printable(sock_name: object, *, scheme: str) -> str:
-    """An OS socket's name as an endpoint: ``tcp://127.0.0.1:5555``, ``tcp://[::1]:5555``, ``ipc://path``."""
+    """An OS socket's name as an endpoint: ``tcp://127.0.0.1:5555``, ``ipc://path``, ``ipc://@name``."""
     if scheme == "tcp" and isinstance(sock_name, tuple):
-        host, port = sock_name[0], sock_name[1]
-        return f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}"
+        return tcp_address(sock_name)
     if isinstance(sock_name, bytes):
         return "ipc://@" + sock_name.removeprefix(b"\0").decode("utf-8", "backslashreplace")
     return f"ipc://{sock_name}" if sock_name else ""

@@ -8,22 +8,19 @@ import socket
 import threading
 
 from zerohop.core.endpoint import IpcEndpoint, TcpEndpoint
-from zerohop.io.addresses import (
-    SocketAddress,
-    interface_address,
-    numeric_address,
-    printable,
-    resolve,
-)
+from zerohop.io.addresses import SocketAddress, interface_address, numeric_address, resolve
 from zerohop.io.sockets import set_ipc_options, set_tcp_options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from zerohop.core.endpoint import SocketName
     from zerohop.core.link import Dialer
     from zerohop.io.driver import SocketDriver
     from zerohop.io.loop import Handle, Loop
 
 _IN_PROGRESS = (errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EAGAIN, errno.EALREADY)
+_NONBLOCKING = getattr(socket, "SOCK_NONBLOCK", 0)  # the system may do it in the same call
+_STREAM = socket.SOCK_STREAM | _NONBLOCKING
 
 
 class Dialing:
@@ -34,13 +31,15 @@ class Dialing:
     I/O).
     """
 
+    __slots__ = ("_addresses", "_dialer", "_driver", "_error", "_over", "_sock", "_timer")
+
     def __init__(self, driver: SocketDriver, dialer: Dialer) -> None:
         self._driver = driver
         self._dialer = dialer
         self._addresses: list[SocketAddress | str] | None = None
         self._sock: socket.socket | None = None
         self._timer: Handle | None = None
-        self._error: OSError = OSError(errno.EHOSTUNREACH, os.strerror(errno.EHOSTUNREACH))
+        self._error: OSError | None = None
         self._over = False
 
     def start(self) -> None:
@@ -118,47 +117,50 @@ class Dialing:
 
     def _next(self) -> None:
         """Try the next address; when none is left the attempt has failed."""
-        driver, options = self._driver, self._dialer.options
         while self._addresses:
             address = self._addresses.pop(0)
             try:
-                if isinstance(address, str):
-                    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-                else:
-                    sock = socket.socket(address[0], socket.SOCK_STREAM)
+                family = socket.AF_UNIX if isinstance(address, str) else address[0]
+                sock = self._sock = socket.socket(family, _STREAM)
             except OSError as error:
                 self._error = error
                 continue
-            self._sock = sock
-            sock.setblocking(False)
             try:
-                if isinstance(address, str):
-                    set_ipc_options(sock, options.ipc_options())
-                    number = sock.connect_ex(address)
-                else:
-                    set_tcp_options(sock, options.tcp_options())
-                    self._bind_source(sock, address[0])
-                    number = sock.connect_ex(address[1])
+                number = self._begin(sock, address)
+                if number in _IN_PROGRESS and not isinstance(address, str):
+                    # Over the loopback interface it is decided already, most often.
+                    number = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+                    if not number and _peer_of(sock) is None:
+                        self._watch()
+                        return
             except OSError as error:
                 self._give_up_address(error)
                 continue
             if number == 0:
-                self._connected()
-                return
-            if number in _IN_PROGRESS and not isinstance(address, str):
-                self._watch()
+                self._connected(sock)
                 return
             self._give_up_address(_os_error(number))
-        if not self._over and driver.loop is not None:
-            self._fail(self._error)
+        if not self._over and self._driver.loop is not None:
+            self._fail(self._error or _os_error(errno.EHOSTUNREACH))
 
-    def _bind_source(self, sock: socket.socket, family: socket.AddressFamily) -> None:
-        """``tcp://source;destination``: connect from a given address or interface."""
+    def _begin(self, sock: socket.socket, address: SocketAddress | str) -> int:
+        """Begin to connect; return what the system says of it."""
+        options = self._dialer.options
+        if not _NONBLOCKING:
+            sock.setblocking(False)
+        if isinstance(address, str):
+            set_ipc_options(sock, options.ipc)
+            return sock.connect_ex(address)
+        set_tcp_options(sock, options.tcp)
         endpoint = self._dialer.endpoint
-        assert isinstance(endpoint, TcpEndpoint)
-        if endpoint.source_host is None:
-            return
-        host, port = endpoint.source_host, endpoint.source_port or 0
+        if isinstance(endpoint, TcpEndpoint) and endpoint.source_host is not None:
+            self._bind_source(sock, address[0], endpoint.source_host, endpoint.source_port or 0)
+        return sock.connect_ex(address[1])
+
+    def _bind_source(
+        self, sock: socket.socket, family: socket.AddressFamily, host: str, port: int
+    ) -> None:
+        """``tcp://source;destination``: connect from a given address or interface."""
         if host == "*":
             host = "::" if family == socket.AF_INET6 else "0.0.0.0"  # noqa: S104
         source = numeric_address(host, port)
@@ -189,7 +191,7 @@ class Dialing:
                 self._give_up_address(_os_error(number))
                 self._next()
             else:
-                self._connected()
+                self._connected(sock)
 
     def _on_timeout(self) -> None:
         with self._driver.lock:
@@ -205,29 +207,38 @@ class Dialing:
             self._sock.close()
             self._sock = None
 
-    def _connected(self) -> None:
-        sock, self._sock = self._sock, None
-        assert sock is not None
+    def _connected(self, sock: socket.socket) -> None:
+        self._sock = None
         self._over = True
-        scheme = "ipc" if sock.family == socket.AF_UNIX else "tcp"
-        try:
-            local = printable(sock.getsockname(), scheme=scheme)
-            remote = printable(sock.getpeername(), scheme=scheme)
-        except OSError as error:  # gone again already
-            sock.close()
-            self._driver.dial_failed(self._dialer, error)
+        endpoint = self._dialer.endpoint
+        if isinstance(endpoint, IpcEndpoint):
+            self._driver.dialled(self._dialer, sock, str(endpoint))
             return
-        if scheme == "tcp" and local == remote:
+        remote = _peer_of(sock)
+        if remote is None:
+            number = errno.ENOTCONN  # gone again already
+        elif remote == sock.getsockname():
             # A port of our own range connected to itself while nobody listened (TCP simultaneous
             # open).
-            sock.close()
-            self._driver.dial_failed(self._dialer, _os_error(errno.ECONNREFUSED))
+            number = errno.ECONNREFUSED
+        else:
+            self._driver.dialled(self._dialer, sock, remote)
             return
-        self._driver.dialled(self._dialer, sock, local, remote)
+        sock.close()
+        self._driver.dial_failed(self._dialer, _os_error(number))
 
     def _fail(self, error: OSError) -> None:
         self._over = True
         self._driver.dial_failed(self._dialer, error)
+
+
+def _peer_of(sock: socket.socket) -> SocketName | None:
+    """Whom a TCP socket is connected to; None: it is not."""
+    try:
+        name: SocketName = sock.getpeername()
+    except OSError:
+        return None
+    return name
 
 
 def _os_error(number: int) -> OSError:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol
 
+    from zerohop.core.endpoint import SocketName
     from zerohop.core.link import Dialer, Link, Listener
     from zerohop.core.socket import SocketCore
     from zerohop.io.context import ContextIO
@@ -180,9 +181,9 @@ class SocketDriver:
 
             _import_connections()
 
-            links = self.core.links
+            links, options = self.core.links, self.core.options.frozen()
             try:
-                sock, resolved, file = open_listener(endpoint, self.core.options)
+                sock, resolved, file = open_listener(endpoint, options)
             except ZMQError as error:
                 links.records.add(Event.BIND_FAILED, error.errno or 0, address, reason=str(error))
                 raise
@@ -288,7 +289,7 @@ class SocketDriver:
             self.pump()
             return
         links = self.core.links
-        dialer = next((d for d in links.dialers if d.endpoint == endpoint and not d.leaving), None)
+        dialer = links.dialers.find(endpoint)
         if dialer is None:
             connected = ", ".join(d.address for d in links.dialers if not d.leaving)
             raise ZMQError(
@@ -396,13 +397,17 @@ class SocketDriver:
             elif links.to_close:
                 link = links.to_close[-1]
                 self._finish(link)
-                links.to_close.remove(link)  # now: a signal handler may have raised in between
+                # Now: a signal handler may have raised in between. It is the last, most likely.
+                if links.to_close[-1] is link:
+                    links.to_close.pop()
+                else:
+                    links.to_close.remove(link)
             elif links.to_dial and self.loop is not None:
                 self._dial(links.to_dial.pop(0))
             else:
                 break
             core.settle()
-        if self._dialings:
+        if links.dialers.dropped:
             self._drop_dialings()
         if links.timers.stale:
             self._arm()
@@ -484,10 +489,12 @@ class SocketDriver:
 
     def _drop_dialings(self) -> None:
         """End the attempts whose connect() was taken back meanwhile."""
-        for dialer, dialing in list(self._dialings.items()):
-            if dialer not in self.core.links.dialers:
-                del self._dialings[dialer]
+        dropped = self.core.links.dialers.dropped
+        while dropped:
+            dialing = self._dialings.pop(dropped[-1], None)
+            if dialing is not None:
                 dialing.close()
+            dropped.pop()
 
     # ZMQ_FD and ZMQ_EVENTS
 
@@ -548,13 +555,13 @@ class SocketDriver:
         self.core.links.records.add(Event.CONNECT_DELAYED, Errno.EINPROGRESS, dialer.address)
         dialing.start()
 
-    def dialled(self, dialer: Dialer, sock: socket.socket, local: str, remote: str) -> None:
+    def dialled(self, dialer: Dialer, sock: socket.socket, remote: SocketName) -> None:
         """A dialler's connection is there."""
         self._dialings.pop(dialer, None)
         if dialer not in self.core.links.dialers:
             sock.close()
             return
-        self._open(dialer, sock, local, remote)
+        self._open(dialer, sock, remote)
 
     def dial_failed(self, dialer: Dialer, error: OSError) -> None:
         """No address of a dialler's endpoint answered."""
@@ -562,16 +569,12 @@ class SocketDriver:
         self.core.links.dialers.failed(dialer, error, self.now())
         self.pump()
 
-    def accepted(self, listener: Listener, sock: socket.socket, local: str, remote: str) -> None:
+    def accepted(self, listener: Listener, sock: socket.socket, remote: SocketName) -> None:
         """A peer has called."""
-        self._open(listener, sock, local, remote)
+        self._open(listener, sock, remote)
 
-    def _open(
-        self, source: Dialer | Listener, sock: socket.socket, local: str, remote: str
-    ) -> None:
-        link = self.core.links.open(
-            source, self.now(), local=local, remote=remote, fd=sock.fileno()
-        )
+    def _open(self, source: Dialer | Listener, sock: socket.socket, remote: SocketName) -> None:
+        link = self.core.links.open(source, self.now(), remote=remote, fd=sock.fileno())
         from zerohop.io.stream import Stream  # a program over inproc has none
 
         stream = self._streams[link] = Stream(self, sock, link)

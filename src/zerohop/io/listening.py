@@ -16,8 +16,9 @@ from zerohop.io.sockets import check_ipc, set_ipc_options, set_listener_options,
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from zerohop.core.endpoint import SocketName
     from zerohop.core.link import Listener
-    from zerohop.core.options import SocketOptions
+    from zerohop.core.options import EndpointOptions
     from zerohop.io.driver import SocketDriver
     from zerohop.io.loop import Handle, Loop
 
@@ -68,7 +69,7 @@ def _inode(path: str) -> tuple[int, int]:
 
 
 def open_listener(
-    endpoint: TcpEndpoint | IpcEndpoint, options: SocketOptions
+    endpoint: TcpEndpoint | IpcEndpoint, options: EndpointOptions
 ) -> tuple[socket.socket, str, SocketFile | None]:
     """Bind and listen.
 
@@ -111,19 +112,19 @@ def _adopt(
 
 
 def _listen_tcp(
-    endpoint: TcpEndpoint, options: SocketOptions
+    endpoint: TcpEndpoint, options: EndpointOptions
 ) -> tuple[socket.socket, str, SocketFile | None]:
     family, address = local_address(
         endpoint.host, endpoint.port, ipv6=options.ipv6, endpoint=str(endpoint)
     )
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
-        set_listener_options(sock, options.tcp_options())
+        set_listener_options(sock, options.tcp)
         if family == socket.AF_INET6:
             # libzmq: with IPV6 one listener serves both families.
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         sock.bind(address)
-        sock.listen(options.backlog)
+        sock.listen(options.tcp.backlog)
     except OSError:
         sock.close()
         raise
@@ -132,7 +133,7 @@ def _listen_tcp(
 
 
 def _listen_ipc(
-    endpoint: IpcEndpoint, options: SocketOptions
+    endpoint: IpcEndpoint, options: EndpointOptions
 ) -> tuple[socket.socket, str, SocketFile | None]:
     check_ipc(str(endpoint))
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -150,8 +151,8 @@ def _listen_ipc(
             _remove_stale(path, str(endpoint))
             _bind_file(sock, path, str(endpoint))
             file = SocketFile(path, directory)
-        set_ipc_options(sock, options.ipc_options())
-        sock.listen(options.backlog)
+        set_ipc_options(sock, options.ipc)
+        sock.listen(options.ipc.backlog)
     except BaseException:
         sock.close()
         if file is not None:
@@ -295,25 +296,22 @@ class Acceptor:
                 self.start()
 
     def _take(self, sock: socket.socket, name: object) -> None:
-        driver = self._driver
-        options = self._listener.options
+        listener = self._listener
         sock.setblocking(False)
-        if sock.family == socket.AF_UNIX:
-            scheme = "ipc"
-            remote = printable(name, scheme=scheme) or self._listener.endpoint
-            ipc = options.ipc_options()
+        if isinstance(name, tuple):
+            tcp = listener.options.tcp
+            set_tcp_options(sock, tcp)
+            admitted = not tcp.accept_filters or tcp.admits(name[0])
+            remote: SocketName = name
+        else:
+            ipc = listener.options.ipc
             set_ipc_options(sock, ipc)
             admitted = not ipc.filtered or ipc.admits(*_credentials(sock))
+            remote = printable(name, scheme="ipc") or listener.endpoint
+        if admitted:
+            self._driver.accepted(listener, sock, remote)
         else:
-            scheme = "tcp"
-            remote = printable(name, scheme=scheme)
-            tcp = options.tcp_options()
-            set_tcp_options(sock, tcp)
-            admitted = not isinstance(name, tuple) or tcp.admits(name[0])
-        if not admitted:
             sock.close()
-            return
-        driver.accepted(self._listener, sock, printable(sock.getsockname(), scheme=scheme), remote)
 
 
 def _credentials(sock: socket.socket) -> tuple[int, int, int]:

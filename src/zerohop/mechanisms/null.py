@@ -23,21 +23,25 @@ class NullMechanism:
 
     Args:
         properties: our metadata (``Socket-Type``, ``Identity``, ``X-...``), sent as written.
+        ready: the READY that says them, if the caller has one; all connections have the same.
     """
+
+    __slots__ = ("_ready", "complete", "outgoing", "peer_properties")
 
     name = "NULL"
     as_server = False
+    eager = True
     plain = True
     overhead = 0
 
-    def __init__(self, properties: Mapping[str, bytes]) -> None:
+    def __init__(self, properties: Mapping[str, bytes], ready: bytes | None = None) -> None:
         self.complete = False
         self.peer_properties: Mapping[str, bytes] = {}
         self.outgoing: list[bytes] = []
-        self._ready = encode_ready(properties)
+        self._ready = encode_ready(properties) if ready is None else ready
 
     def start(self) -> None:
-        """Say READY at once: neither side waits for the other."""
+        """Say READY: neither side waits for the other."""
         self.outgoing.append(self._ready)
 
     def receive_command(self, name: bytes, data: bytes) -> None:

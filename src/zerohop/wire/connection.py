@@ -35,8 +35,13 @@ from zerohop.wire.commands import (
 )
 from zerohop.wire.decoder import FrameDecoder
 from zerohop.wire.events import ErrorReceived, Handshaken, SubscriptionReceived
-from zerohop.wire.frames import Command, encode, encoded_size
-from zerohop.wire.greeting import GreetingDecoder, encode_greeting
+from zerohop.wire.frames import COMMAND, Command, encode, encoded_size
+from zerohop.wire.greeting import (
+    GREETING_SIZE,
+    GreetingDecoder,
+    decode_greeting,
+    encode_greeting,
+)
 from zerohop.wire.heartbeat import Heartbeat, HeartbeatOptions
 from zerohop.wire.wrapping import Wrapping
 
@@ -47,6 +52,7 @@ if TYPE_CHECKING:
 
     from zerohop.wire.events import Event
     from zerohop.wire.frames import Buffer, Message
+    from zerohop.wire.greeting import Greeting
     from zerohop.wire.mechanism import Mechanism
 
     Phase: TypeAlias = Literal["greeting", "handshake", "traffic", "closed"]
@@ -59,6 +65,8 @@ MAX_PONGS = 16
 
 MAX_IDENTITY = 255
 """Octets of the Identity property (ZMQ_ROUTING_ID)."""
+
+_NO_HEARTBEAT = HeartbeatOptions()
 
 
 class Connection:
@@ -83,11 +91,13 @@ class Connection:
     """
 
     __slots__ = (
-        "_decoder", "_greeting", "_handshake_ends", "_heartbeat", "_heartbeat_options",
-        "_last_heard", "_max_message_size", "_mechanism", "_ping_due", "_pongs",
-        "_properties", "_raw", "_subscriptions", "_wrapping", "completed", "has_events",
+        "_decoder", "_greeting", "_handshake_decoder", "_handshake_ends", "_heartbeat",
+        "_heartbeat_options", "_last_heard", "_max_message_size", "_mechanism", "_ping_due",
+        "_pongs", "_properties", "_raw", "_subscriptions", "_wrapping", "completed", "has_events",
         "peer_minor", "phase",
     )  # fmt: skip
+
+    _decoder: FrameDecoder  # of the traffic
 
     def __init__(
         self,
@@ -106,17 +116,21 @@ class Connection:
         self._mechanism = mechanism
         self._properties = properties
         self._max_message_size = max_message_size
-        self._greeting = GreetingDecoder()
-        self._decoder = FrameDecoder(HANDSHAKE_SIZE)
+        # What most connections never need is made when it is needed: there may be thousands.
+        self._greeting: GreetingDecoder | None = None
+        self._handshake_decoder: FrameDecoder | None = None
         self._wrapping: Wrapping | None = None
         self._handshake_ends = inf if handshake_timeout is None else now + handshake_timeout
-        self._heartbeat_options = heartbeat or HeartbeatOptions()
-        self._heartbeat = Heartbeat(self._heartbeat_options, inf)
+        self._heartbeat_options = heartbeat or _NO_HEARTBEAT
+        self._heartbeat: Heartbeat | None = None
         self._last_heard = now
         self._ping_due = False
-        self._pongs: deque[bytes] = deque(maxlen=MAX_PONGS)  # contexts
+        self._pongs: deque[bytes] | None = None  # contexts
         self._subscriptions: list[tuple[bytes, bool]] = []
         self._raw: list[Buffer] = [encode_greeting(mechanism.name, as_server=mechanism.as_server)]
+        if mechanism.eager:
+            mechanism.start()
+            self._send_mechanism_commands()
 
     def start(self) -> list[Event]:
         """Return what is known before any octet: nothing. ``RawConnection`` has something here."""
@@ -140,6 +154,9 @@ class Connection:
         try:
             if self.phase != "traffic":
                 data = self._shake_hands(data, now)
+                if not data:
+                    items, self.completed = self.completed, []
+                    return items
             decoder = self._decoder
             try:
                 messages = decoder.receive_data(data)
@@ -175,8 +192,8 @@ class Connection:
         if self.phase == "traffic":
             commands = [self._subscription(*wanted) for wanted in self._subscriptions]
             self._subscriptions.clear()
-            commands += [Command(encode_pong(context)) for context in self._pongs]
-            self._pongs.clear()
+            commands += [Command(encode_pong(context)) for context in self._pongs or ()]
+            self._pongs = None
             if self._ping_due:
                 commands.append(Command(encode_ping(self._heartbeat_options.ttl_on_the_wire)))
                 self._ping_due = False
@@ -246,6 +263,8 @@ class Connection:
         called too early.
         """
         if self.phase == "traffic":
+            if self._heartbeat is None:
+                return None
             when = self._heartbeat.next_deadline(self._last_heard)
         else:
             when = inf if self.phase == "closed" else self._handshake_ends
@@ -259,6 +278,8 @@ class Connection:
             ProtocolError: no sign of life; errno ETIMEDOUT. In both cases it is closed.
         """
         if self.phase == "traffic":
+            if self._heartbeat is None:
+                return
             try:
                 self._heartbeat.check(self._last_heard, now)
             except ProtocolError:
@@ -281,21 +302,47 @@ class Connection:
     def _shake_hands(self, data: bytes, now: float) -> bytes:
         """Take octets of greeting and handshake; return what comes after them, if they are done."""
         if self.phase == "greeting":
-            data = self._greeting.receive_data(data)
-            self._check_greeting()
+            data = self._receive_greeting(data)
+        while data and self.phase == "handshake":
+            data = self._receive_command(data, now)
+        return data if self.phase == "traffic" else b""
+
+    def _receive_greeting(self, data: bytes) -> bytes:
+        """Take octets of the greeting; return those that come after it."""
+        if self._greeting is None:
+            if len(data) >= GREETING_SIZE:
+                self._greeting_received(decode_greeting(data[:GREETING_SIZE]))
+                return data[GREETING_SIZE:]
+            self._greeting = GreetingDecoder()
+        rest = self._greeting.receive_data(data)
+        if self._greeting.greeting is not None:
+            self._greeting_received(self._greeting.greeting)
+        return rest
+
+    def _receive_command(self, data: bytes, now: float) -> bytes:
+        """Take octets of a handshake command; return those that come after it."""
+        decoder = self._handshake_decoder
+        if decoder is None:
+            if len(data) > 1 and data[0] == COMMAND and len(data) >= (stop := 2 + data[1]):
+                self._command_of_handshake(data[2:stop], now)  # short, and whole: most are
+                return data[stop:]
+            decoder = self._handshake_decoder = FrameDecoder(HANDSHAKE_SIZE)
         position = 0
         while position < len(data) and self.phase == "handshake":
             # An octet of the header at a time, then just the body.
-            stop = position + (self._decoder.wanted() or 1)
-            for item in self._decoder.receive_data(data[position:stop]):
-                self._handshake_command(item, now)
+            stop = position + (decoder.wanted() or 1)
+            for item in decoder.receive_data(data[position:stop]):
+                if not isinstance(item, Command):
+                    raise ProtocolError(
+                        "peer sent a message before the handshake was complete",
+                        source="RFC 37, Overall Behavior",
+                        code=MonitorEvent.PROTOCOL_ERROR_ZMTP_INVALID_SEQUENCE,
+                    )
+                self._command_of_handshake(item, now)
             position = stop
-        return data[position:] if self.phase == "traffic" else b""
+        return data[position:]
 
-    def _check_greeting(self) -> None:
-        greeting = self._greeting.greeting
-        if greeting is None:
-            return
+    def _greeting_received(self, greeting: Greeting) -> None:
         self.peer_minor = greeting.minor
         mechanism = self._mechanism
         if greeting.mechanism != mechanism.name:
@@ -307,17 +354,12 @@ class Connection:
                 hint="set the security options of one like those of the other",
             )
         self.phase = "handshake"
-        mechanism.start()
-        self._send_mechanism_commands()
+        if not mechanism.eager:
+            mechanism.start()
+            self._send_mechanism_commands()
 
-    def _handshake_command(self, item: Message, now: float) -> None:
-        if not isinstance(item, Command):
-            raise ProtocolError(
-                "peer sent a message before the handshake was complete",
-                source="RFC 37, Overall Behavior",
-                code=MonitorEvent.PROTOCOL_ERROR_ZMTP_INVALID_SEQUENCE,
-            )
-        name, content = split_command(item)
+    def _command_of_handshake(self, body: bytes, now: float) -> None:
+        name, content = split_command(body)
         if name == b"ERROR":
             self._error_received(content)
             return
@@ -325,7 +367,8 @@ class Connection:
         try:
             mechanism.receive_command(name, content)
         finally:
-            self._send_mechanism_commands()
+            if mechanism.outgoing:
+                self._send_mechanism_commands()
         if mechanism.complete:
             self._complete(now)
 
@@ -344,7 +387,8 @@ class Connection:
         if not self._mechanism.plain:
             self._wrapping = Wrapping(self._mechanism, self._max_message_size)
             self._decoder = FrameDecoder(self._wrapping.outer_limit())
-        self._heartbeat = Heartbeat(self._heartbeat_options, now)
+        if self._heartbeat_options.interval:
+            self._heartbeat = Heartbeat(self._heartbeat_options, now)
         self._emit(Handshaken(properties, self.peer_minor, self._mechanism.name))
 
     def _send_mechanism_commands(self) -> None:
@@ -372,8 +416,10 @@ class Connection:
         name, content = split_command(body)
         if name == b"PING":
             ttl_ds, context = decode_ping(content)
-            self._heartbeat.ping_received(ttl_ds)
-            self.has_events = self.has_events or ttl_ds > 0
+            if ttl_ds or self._heartbeat is not None:
+                self._watch_peer(ttl_ds)
+            if self._pongs is None:
+                self._pongs = deque(maxlen=MAX_PONGS)
             self._pongs.append(context)
         elif name in (b"SUBSCRIBE", b"CANCEL"):
             self._emit(SubscriptionReceived(content, name == b"SUBSCRIBE"))
@@ -381,6 +427,13 @@ class Connection:
             self._error_received(content)
         # PONG is life, and that was noted with its octets. A second READY changes nothing that was
         # agreed, and what is unknown is ignored: libzmq does the same with both.
+
+    def _watch_peer(self, ttl_ds: int) -> None:
+        """A PING says after how long a silence the peer is to be given up; 0: it does not."""
+        if self._heartbeat is None:
+            self._heartbeat = Heartbeat(self._heartbeat_options, self._last_heard)
+        self._heartbeat.ping_received(ttl_ds)
+        self.has_events = self.has_events or ttl_ds > 0
 
     def _error_received(self, content: bytes) -> None:
         self._emit(ErrorReceived(decode_error(content)))

@@ -15,6 +15,8 @@ that no ZMTP 3 peer can send: the first, the tenth or the eleventh.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from zerohop.constants import Event
 from zerohop.errors import HandshakeError, ProtocolError
 from zerohop.value import Value
@@ -60,6 +62,7 @@ class Greeting(Value):
     as_server: bool
 
 
+@lru_cache(maxsize=8)
 def encode_greeting(mechanism: str, *, as_server: bool = False) -> bytes:
     """Return our 64 octets.
 
@@ -100,7 +103,7 @@ class GreetingDecoder:
         _check_version(self._buffer)
         if len(data) < missing:
             return b""
-        self.greeting = _decode(self._buffer)
+        self.greeting = decode_greeting(self._buffer)
         return data[missing:]
 
 
@@ -133,7 +136,14 @@ def _too_old(version: str) -> HandshakeError:
     )
 
 
-def _decode(octets: bytes) -> Greeting:
+@lru_cache(maxsize=64)
+def decode_greeting(octets: bytes) -> Greeting:
+    """Return what a whole greeting says; the same for the same octets: most peers are alike.
+
+    Raises:
+        HandshakeError, ProtocolError: as :meth:`GreetingDecoder.receive_data`.
+    """
+    _check_version(octets)
     name = octets[12 : 12 + _NAME_SIZE].rstrip(b"\0")
     if not name or not _NAME.issuperset(name):
         raise ProtocolError(

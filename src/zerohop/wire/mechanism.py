@@ -20,6 +20,8 @@ class Mechanism(Protocol):
     Attributes:
         name: at most 20 octets of ``A-Z 0-9 - _ . +``, as in the greeting ("NULL", "PLAIN").
         as_server: what our greeting says; never validated at the peer's.
+        eager: what :meth:`start` queues may be sent with our greeting, before the peer's is known:
+            it depends on nothing, and is no secret. A round trip less, and a system call.
         complete: both sides have what they need; traffic may flow.
         peer_properties: the peer's metadata once known, by lower-cased name.
         outgoing: command bodies (name and data, no frame header) to be sent, in order; the
@@ -31,6 +33,7 @@ class Mechanism(Protocol):
 
     name: str
     as_server: bool
+    eager: bool
     complete: bool
     peer_properties: Mapping[str, bytes]
     outgoing: list[bytes]
@@ -38,7 +41,10 @@ class Mechanism(Protocol):
     overhead: int
 
     def start(self) -> None:
-        """Greetings are exchanged; queue the first command if it is ours to send."""
+        """Queue the first command, if it is ours to send.
+
+        Called when the greetings are exchanged; before, where ``eager``.
+        """
 
     def receive_command(self, name: bytes, data: bytes) -> None:
         """Take a handshake command of the peer.
