@@ -12,7 +12,7 @@ import pytest
 import zerohop as zmq
 from tests.asyncio.keeper import Keeper
 from tests.kit.net import free_port
-from zerohop.asyncio import front
+from zerohop.asyncio import turns
 
 SECONDS = 8.0
 
@@ -24,7 +24,7 @@ def unhurried(monkeypatch, complaints):
     How often a socket yields depends on how fast the machine is; here it never has to.
     """
     monkeypatch.delenv("PYTHONASYNCIODEBUG")
-    monkeypatch.setattr(front, "_TURN", 1000.0)
+    monkeypatch.setattr(turns, "TURN", 1000.0)
 
 
 class Calls:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import zerohop as zmq
-from zerohop.asyncio.front import CREDIT
+from zerohop.asyncio.futures import SENT_LAST, ReceivedLast
+from zerohop.asyncio.turns import CREDIT
 from zerohop.io.stream import Stream
 
 pytestmark = [pytest.mark.on("asyncio", "uvloop"), pytest.mark.over("tcp")]
@@ -28,7 +29,16 @@ async def linked(net, **options):
 def waiting(socket):
     """How many calls the socket's front keeps."""
     front = socket._front
-    return len(front._receivers) + len(front._senders) + len(front._conditions.waits)
+    conditions = 0 if front._conditions is None else len(front._conditions.waits)
+    return len(front.receiving.line) + len(front.sending.line) + conditions
+
+
+def end_of_turn(socket):
+    """As after many operations in one turn: the next one is its last."""
+    front = socket._front
+    front.receiving.limit = front.receiving.number
+    front.sending.credit = 0
+    front._turns._begin(asyncio.get_running_loop(), time.monotonic() - 1)
 
 
 # -- who waits is forgotten when it waits no more
@@ -140,11 +150,9 @@ async def test_a_receive_that_does_not_wait_is_not_held_up_by_one_that_was_cance
     for n in range(10):
         await push.send(b"%d" % n)
     await net.eventually(lambda: pull.stats().incoming.messages == 10)
-    front = pull._front
-    front.credit = 0  # as after many receives: the next one yields
-    front._begin_turn(asyncio.get_running_loop(), time.monotonic() - 1)
+    end_of_turn(pull)
     yielding = pull.recv()
-    assert not yielding.done()
+    assert type(yielding) is ReceivedLast
     yielding.cancel()
     assert await pull.recv(zmq.DONTWAIT) == b"0"
 
@@ -296,8 +304,9 @@ async def test_the_first_message_is_written_at_once_and_the_others_at_the_end_of
 async def test_many_messages_of_one_turn_are_written_before_it_ends(net, writes):
     push, _ = await linked(net, sndhwm=0)
     writes.clear()
-    for _ in range(20 * CREDIT):
-        push.send(b"x")
+    for _ in range(20):
+        for _ in range(CREDIT):
+            push.send(bytes(1000))
     assert 5 < len(writes) < 200
 
 
@@ -318,9 +327,9 @@ async def test_a_descriptor_that_is_watched_follows_every_step(net):
     push, pull = await linked(net)
     await push.send(b"1")
     await pull.recv()
-    assert pull._front.receive_lane is not None
+    assert pull._receiving.lane is not None
     watched = pull.fileno()
-    assert pull._front.receive_lane is None
+    assert pull._receiving.lane is None
     for _ in range(3):
         push.send(b"1")
         push.send(b"2")
@@ -499,12 +508,9 @@ async def test_closing_ends_every_kind_of_wait(net):
 
 async def test_closing_a_socket_in_the_turn_of_a_yield_lets_the_sender_go_on(net):
     push, _ = await linked(net)
-    front = push._front
-    front.credit = 0
-    front._begin_turn(asyncio.get_running_loop(), time.monotonic() - 1)
-    front.send_lane = None
+    end_of_turn(push)
     yielding = push.send(b"x")
-    assert not yielding.done()
+    assert yielding is SENT_LAST
     push.close(0)
     assert await asyncio.wait_for(yielding, 1) is None
 

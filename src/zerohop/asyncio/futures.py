@@ -101,23 +101,41 @@ class _Sent(_Done, tuple):  # type: ignore[type-arg] # an empty tuple: awaiting 
         return True
 
 
-SENT: Awaitable[None] = _Sent()
-
-
-class Received(_Done, list):  # type: ignore[type-arg] # see the docstring
-    """A receive that is done: holds the value until it is taken.
-
-        [value, key, front]          nobody has got it
-        [value, key]                 taken
-        [value, key, front, None]    given back; to be asked for again
-
-    A list, because CPython makes one of three items faster than an object of three attributes.
-    """
+class _SentLast(_Sent):
+    """A send that is done, and the last of its turn: whoever awaits it lets the loop go on."""
 
     __slots__ = ()
 
+    def __await__(self) -> Generator[None, None, None]:
+        yield
+
+    __iter__ = __await__
+
+
+SENT: Awaitable[None] = _Sent()
+SENT_LAST: Awaitable[None] = _SentLast()
+
+
+class Received(_Done):
+    """A receive that is done: holds the value until it is taken.
+
+    They are made by the million, and a constructor would cost as much as the rest: whoever makes
+    one fills the attributes in.
+
+    Attributes:
+        value: the message, or a part of one.
+        key: what :meth:`Returns.give_back` wants to know.
+        front: takes the value back if nobody gets it; None: somebody has got it.
+    """
+
+    __slots__ = ("front", "key", "value")
+    value: Any
+    key: Key
+    front: Returns | None
+
     def __await__(self) -> Generator[Any, None, Any]:
-        return self.result()
+        self.front = None
+        return self.value
         yield  # a generator that ends at once: it never suspends
 
     __iter__ = __await__
@@ -128,13 +146,8 @@ class Received(_Done, list):  # type: ignore[type-arg] # see the docstring
         Raises:
             CancelledError: it was called off, and another has received the message.
         """
-        if len(self) == 3:
-            del self[2]
-        elif len(self) == 4:
-            if not self[2].take_again(self[1]):
-                raise asyncio.CancelledError
-            del self[2:]
-        return self[0]
+        self.front = None
+        return self.value
 
     def cancel(self, msg: object = None) -> bool:
         """Too late, as for every done future; but others may now receive the message.
@@ -143,23 +156,63 @@ class Received(_Done, list):  # type: ignore[type-arg] # see the docstring
         then holds on to them, until a garbage collection.)
         """
         del msg
-        if len(self) == 3:
-            self.append(None)
-            self[2].give_back(self[0], self[1])
+        front = self.front
+        if front is not None:
+            self.__class__ = _Offered
+            front.give_back(self.value, self.key)
         return False
 
     def __del__(self) -> None:
-        if len(self) == 3:
-            self[2].give_back(self[0], self[1])
+        if self.front is not None:
+            self.front.give_back(self.value, self.key)
 
     def __repr__(self) -> str:
         return "<received>"
 
-    def __hash__(self) -> int:  # type: ignore[override] # a future is hashable: asyncio.wait needs it
-        return id(self)
 
-    def __eq__(self, other: object) -> bool:
-        return self is other
+class ReceivedLast(Received):
+    """A receive that is done, and the last of its turn: whoever awaits it lets the loop go on."""
+
+    __slots__ = ()
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        try:
+            yield
+        except BaseException:
+            self.cancel()  # now: a traceback may hold on to us
+            raise
+        return self.result()
+
+    __iter__ = __await__
+
+
+class _Offered(Received):
+    """A receive that was called off: its message is back, and has to be asked for again."""
+
+    __slots__ = ()
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return self.result()
+        yield
+
+    __iter__ = __await__
+
+    def result(self) -> Any:
+        """The value, as :meth:`Received.result`."""
+        assert self.front is not None
+        if not self.front.take_again(self.key):
+            raise asyncio.CancelledError
+        self.front = None
+        self.__class__ = Received  # type: ignore[assignment] # the way back
+        return self.value
+
+    def cancel(self, msg: object = None) -> bool:
+        """It was before."""
+        del msg
+        return False
+
+    def __del__(self) -> None:
+        """The message is back already."""
 
 
 class Conversion:
@@ -207,7 +260,7 @@ class Converted(_Done):
 
     def exception(self) -> Exception | None:  # type: ignore[override] # _Done's has none
         """What the conversion raises, or None. Takes what cannot be converted, and nothing else."""
-        error = self._conversion.failure(self._received[0])
+        error = self._conversion.failure(self._received.value)
         if error is not None:
             self._received.result()
         return error
@@ -217,8 +270,26 @@ class Converted(_Done):
         return self._received.cancel(msg)
 
     def __await__(self) -> Generator[Any, None, Any]:
-        return self.result()
+        return self._conversion.of((yield from self._received.__await__()))
+
+    __iter__ = __await__
+
+
+class _Later(_Done):
+    """A result that is there, and the last of its turn: whoever awaits it lets the loop go on."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def result(self) -> Any:
+        """The result."""
+        return self._value
+
+    def __await__(self) -> Generator[Any, None, Any]:
         yield
+        return self._value
 
     __iter__ = __await__
 
@@ -228,6 +299,11 @@ def done_with(loop: asyncio.AbstractEventLoop, value: Any) -> Awaitable[Any]:
     future = loop.create_future()
     future.set_result(value)
     return future
+
+
+def done_with_later(value: Any) -> Awaitable[Any]:
+    """What is done, and suspends whoever awaits it until the loop has come round."""
+    return _Later(value)
 
 
 def failed(loop: asyncio.AbstractEventLoop, error: BaseException) -> Awaitable[Any]:

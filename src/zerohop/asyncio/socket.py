@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from typing import Any, Self
 
+    from zerohop.asyncio.receiving import Receiving
+    from zerohop.asyncio.sending import Sending
 
 POLLIN, POLLOUT = PollEvent.POLLIN, PollEvent.POLLOUT
 
@@ -39,15 +41,19 @@ class Socket(SocketBase):
     """
 
     _front: Front
+    _sending: Sending
+    _receiving: Receiving
 
     def _start(self) -> None:
         """Called by SocketBase at the end of its constructor."""
         with self._driver.lock:
             try:
-                self._front = Front(self._driver, self._context_io)
+                self._front = front = Front(self._driver, self._context_io)
             except BaseException:
                 self._driver.close(0)
                 raise
+            self._sending = front.sending
+            self._receiving = front.receiving
 
     def _on_close(self) -> None:
         """Called by SocketBase when the socket has been closed, lock held."""
@@ -120,9 +126,9 @@ class Socket(SocketBase):
             ZMQError: ENOTSUP, EFSM, EHOSTUNREACH, ENOTSOCK, ETERM as libzmq.
             TypeError: not something that can be sent (at once, not through the awaitable).
         """
-        front = self._front
-        lane = front.send_lane
-        credit = front.credit
+        sending = self._sending
+        lane = sending.lane
+        credit = sending.credit
         if (
             lane is not None
             and credit
@@ -131,15 +137,11 @@ class Socket(SocketBase):
             and not flags
             and not track
             and routing_id is group  # type: ignore[comparison-overlap] # both None, in one question
-            and not lane.full
         ):
-            front.credit = credit - 1
-            messages = lane.messages
-            messages.append(data)
-            if len(messages) == lane.hwm:
-                lane.mark_full()
+            sending.credit = credit - 1
+            lane.messages.append(data)
             if lane.asleep:
-                front.wake_reader(lane)
+                sending.wake_reader(lane, data)
             return SENT
         if routing_id is not None or group is not None:
             refuse_draft_arguments(routing_id, group)
@@ -150,7 +152,7 @@ class Socket(SocketBase):
             part, result = make_part(
                 data, copy=copy, track=track, copy_threshold=self.copy_threshold
             )
-        return self._warned(POLLOUT, front.send(part, flags, timeout, result=result))
+        return self._warned(POLLOUT, sending.send(part, flags, timeout, result=result))
 
     def send_multipart(
         self,
@@ -170,32 +172,29 @@ class Socket(SocketBase):
         """
         if kwargs:
             refuse_draft_arguments(kwargs.get("routing_id"), kwargs.get("group"))
-        front = self._front
-        lane = front.send_lane
-        credit = front.credit
+        sending = self._sending
+        lane = sending.lane
+        credit = sending.credit
         if (
             lane is not None
             and credit
             and copy
             and not flags
             and not track
-            and not lane.full
             and type(msg_parts) is list
             and len(msg_parts) > 1
             and _all_octets(msg_parts)
         ):
-            front.credit = credit - 1
-            messages = lane.messages
-            messages.append(msg_parts[:])
-            if len(messages) == lane.hwm:
-                lane.mark_full()
+            sending.credit = credit - 1
+            message: Any = msg_parts[:]
+            lane.messages.append(message)
             if lane.asleep:
-                front.wake_reader(lane)
+                sending.wake_reader(lane, message)
             return SENT
         message, result = make_message(
             check_parts(msg_parts), copy=copy, track=track, copy_threshold=self.copy_threshold
         )
-        return self._warned(POLLOUT, front.send(message, flags, timeout, result=result))
+        return self._warned(POLLOUT, sending.send(message, flags, timeout, result=result))
 
     # Receiving
 
@@ -219,21 +218,25 @@ class Socket(SocketBase):
             Again: nothing came in the time allowed.
             ZMQError: ENOTSUP, EFSM, ENOTSOCK, ETERM as libzmq.
         """
-        front = self._front
-        lane = front.receive_lane
-        credit = front.credit
-        if lane is not None and credit and copy and not flags:
+        receiving = self._receiving
+        lane = receiving.lane
+        number = receiving.number
+        if lane is not None and number < receiving.limit and copy and not flags:
             try:
                 message = lane.messages.popleft()
             except IndexError:
                 pass
             else:
                 if type(message) is bytes:
-                    front.credit = credit - 1
+                    receiving.number = number + 1
                     if lane.full:
-                        front.drained(lane)
-                    return Received((message, front.number - credit, front))
-                front.put_first(message)
+                        receiving.drained(lane)
+                    received = Received()
+                    received.value = message
+                    received.key = number
+                    received.front = receiving
+                    return received
+                receiving.put_first(message)
         del track
         return self._receive(flags, timeout, as_octets if copy else as_frame, part=True)
 
@@ -246,6 +249,27 @@ class Socket(SocketBase):
         timeout: float | None = None,
     ) -> Any:
         """Receive a whole message: the list of its parts. Otherwise as :meth:`recv`."""
+        receiving = self._receiving
+        lane = receiving.lane
+        number = receiving.number
+        if lane is not None and number < receiving.limit and copy and not flags:
+            try:
+                message: Any = lane.messages.popleft()
+            except IndexError:
+                pass
+            else:
+                if type(message) is bytes:
+                    message = [message]
+                if type(message) is list and not (receiving.lent and not _all_octets(message)):
+                    receiving.number = number + 1
+                    if lane.full:
+                        receiving.drained(lane)
+                    received = Received()
+                    received.value = message
+                    received.key = number
+                    received.front = receiving
+                    return received
+                receiving.put_first(message)
         del track
         convert = as_octets_list if copy else as_frames
         return self._receive(flags, timeout, convert, part=False)
@@ -259,7 +283,7 @@ class Socket(SocketBase):
         part: bool,
     ) -> Any:
         """What recv_string and the like stand on: ``convert`` runs when the value is taken."""
-        return self._warned(POLLIN, self._front.receive(flags, timeout, convert, part=part))
+        return self._warned(POLLIN, self._receiving.receive(flags, timeout, convert, part=part))
 
     def _warned(self, event: int, awaitable: Awaitable[Any]) -> Awaitable[Any]:
         """The awaitable; if it waits for what can never come, say so once."""
@@ -276,21 +300,19 @@ class Socket(SocketBase):
         return self
 
     async def __anext__(self) -> bytes | list[bytes]:
-        front = self._front
-        lane = front.receive_lane
-        credit = front.credit
-        if lane is not None and credit:
+        receiving = self._receiving
+        lane = receiving.lane
+        number = receiving.number
+        if lane is not None and number < receiving.limit:
             try:
                 message = lane.messages.popleft()
             except IndexError:
                 pass
             else:
-                front.credit = credit - 1
+                receiving.number = number + 1
                 if lane.full:
-                    front.drained(lane)
-                if type(message) is bytes:
-                    return message
-                return as_message(message)
+                    receiving.drained(lane)
+                return message if type(message) is bytes else as_message(message)
         try:
             received: bytes | list[bytes] = await self._receive(0, None, as_message, part=False)
         except ZMQError as error:

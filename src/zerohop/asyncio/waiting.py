@@ -7,6 +7,7 @@ Who waits holds on to what it is to send, or to what it has got, no longer than 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from functools import partial
 
 from zerohop.api.receive import as_frame, as_octets
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from zerohop.patterns.pipe import Message
 
 as_frame_of_more = partial(as_frame, more=True)
+_CROWD = 64
 
 
 class Waiting:
@@ -289,6 +291,42 @@ class WaitingReceive(Waiting):
     def __del__(self) -> None:
         if self._key is not None:
             self._return_message()
+
+
+class Line(deque):  # type: ignore[type-arg] # of Waiting; no Generic at run time
+    """Waiters, the first in front: first come, first served.
+
+    Those that were cancelled, or whose time is over, tell nobody. They leave when somebody looks:
+    a program that receives with a time limit, again and again, must not fill the memory.
+    """
+
+    __slots__ = ("_crowd",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._crowd = _CROWD  # with so many it is worth looking behind the first
+
+    def tidy(self) -> None:
+        """Let those go that wait no more: at once in front, now and then behind one that waits."""
+        while self and self[0].done():
+            self.popleft()
+        if len(self) > self._crowd:
+            still_waiting = [waiting for waiting in self if not waiting.done()]
+            self.clear()
+            self.extend(still_waiting)
+            self._crowd = max(_CROWD, 2 * len(self))
+
+
+def at_least_0(seconds: float) -> float:
+    """A time limit as it was given, 0 for a negative one.
+
+    Raises:
+        TypeError: it is no number.
+    """
+    try:
+        return max(seconds, 0)
+    except TypeError:
+        raise TypeError(f"timeout is a number of seconds or None, not {seconds!r}") from None
 
 
 def released(driver: SocketDriver) -> asyncio.Future[None]:

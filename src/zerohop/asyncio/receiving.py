@@ -1,0 +1,226 @@
+"""The receiving direction of an asyncio socket: its lane, who waits, and what comes back."""
+
+from __future__ import annotations
+
+from zerohop.api.receive import as_frame, as_octets
+from zerohop.asyncio.futures import Converted, Received, ReceivedLast, failed
+from zerohop.asyncio.returned import Returned
+from zerohop.asyncio.waiting import Line, WaitingReceive, as_frame_of_more, at_least_0
+from zerohop.constants import Flag
+from zerohop.errors import Again, ZMQError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+    from typing import Any
+
+    from zerohop.asyncio.front import Front
+    from zerohop.asyncio.returned import Key
+    from zerohop.asyncio.turns import Turns
+    from zerohop.io.driver import SocketDriver
+    from zerohop.patterns.pipe import Message, Pipe
+
+_DONTWAIT = int(Flag.DONTWAIT)
+
+
+class Receiving:
+    """What is received on one socket.
+
+    Whoever uses the lane takes from its queue, counts ``number`` up, and calls :meth:`drained` if
+    the lane is full.
+
+    Args:
+        front: knows the loop.
+        driver: the socket's.
+        turns: likewise.
+
+    Attributes:
+        lane: the pipe that the Socket takes from without asking; None: there is none now.
+        number: of the message that is taken next; it only ever grows.
+        limit: the number at which the clock is looked at; until then the lane may be used.
+        lent: parts in the lane may be what a sender over ``inproc`` has lent.
+        line: who waits to receive.
+    """
+
+    __slots__ = (
+        "_core", "_driver", "_front", "_lock", "_options", "_returned", "_turns",
+        "lane", "lent", "limit", "line", "number",
+    )  # fmt: skip
+
+    def __init__(self, front: Front, driver: SocketDriver, turns: Turns) -> None:
+        self._front = front
+        self._driver = driver
+        self._core = driver.core
+        self._options = driver.core.options
+        self._lock = driver.lock
+        self._turns = turns
+        self.lane: Pipe | None = None
+        self.lent = False
+        self.number = 0
+        self.limit = turns.credit
+        self.line = Line()
+        turns.new_turn.append(self._new_turn)
+        self._returned = Returned(driver.core)
+
+    def receive(
+        self,
+        flags: int,
+        timeout: float | None,
+        convert: Callable[[Any], Any] | None,
+        *,
+        part: bool,
+    ) -> Any:
+        """Receive in every case that the lane does not cover.
+
+        Args:
+            flags: DONTWAIT.
+            timeout: seconds; None: RCVTIMEO.
+            convert: what the caller gets of it; None: the message itself.
+            part: a single part is wanted, not a whole message.
+        """
+        loop = self._front.find_loop()
+        with self._lock:
+            if flags & _DONTWAIT:
+                wait: float | None = 0
+            else:
+                wait = self._options.rcvtimeo if timeout is None else at_least_0(timeout)
+            line = self.line
+            if line:
+                line.tidy()
+            try:
+                if line:
+                    raise Again
+                message, key = self._take(part=part)
+            except Again as error:
+                if wait == 0:
+                    return failed(loop, error)
+                return self._wait(loop, wait, convert, part=part)
+            except ZMQError as error:
+                return failed(loop, error)
+            if convert is as_frame and self._core.receiving_more:
+                convert = as_frame_of_more
+            last = self.number > self.limit and self._spend(loop) and wait != 0
+            self._after_receive()
+        received = ReceivedLast() if last else Received()
+        received.value = message
+        received.key = key
+        received.front = self
+        if convert is None or (convert is as_octets and type(message) is bytes):
+            return received
+        return Converted(received, convert)
+
+    def _wait(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        seconds: float | None,
+        convert: Callable[[Any], Any] | None,
+        *,
+        part: bool,
+    ) -> WaitingReceive:
+        line = self.line
+        waiting = WaitingReceive(self, convert, part=part, loop=loop)
+        line.append(waiting)
+        if seconds is not None:
+            waiting.timer = loop.call_later(seconds, self._front.expire, line, waiting)
+        self.lane = None
+        if self._driver.has_work():
+            self._driver.pump()
+        self._front.watch(loop)
+        return waiting
+
+    def _take(self, *, part: bool) -> tuple[Any, Key]:
+        """The next message or part, and what :meth:`give_back` wants to know of it."""
+        core = self._core
+        begun = core.receiving_more
+        value: Any = core.receive_part() if part else core.receive()
+        number = self.number
+        self.number = number + 1
+        if begun or self._returned.numbers or core.receiving_more:
+            return value, self._returned.key(number, value, begun=begun)
+        return value, number
+
+    def count(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Something else was asked and is done; return whether the turn is over."""
+        self.number += 1
+        return self.number > self.limit and self._spend(loop)
+
+    def _spend(self, loop: asyncio.AbstractEventLoop) -> bool:
+        over = self._turns.spend(loop)
+        self.limit = self.number + self._turns.credit
+        return over
+
+    def _new_turn(self, credit: int) -> None:
+        self.limit = min(self.limit, self.number + credit)
+
+    def _after_receive(self) -> None:
+        """Let a connection that was paused go on; tell an inproc sender that there is room."""
+        core, driver = self._core, self._driver
+        if (
+            core.links.to_resume
+            or driver.watched
+            or core.context.writable
+            or core.receiving_more
+            or self.line
+            or core.receive_lane is not self.lane
+        ):
+            driver.pump()
+
+    def put_first(self, message: Message) -> None:
+        """A message that the lane's user cannot deal with is the next one to be received."""
+        with self._lock:
+            self._core.put_back(message)
+
+    def drained(self, lane: Pipe) -> None:
+        """A message was taken from the lane, which is marked full: half empty, it goes on."""
+        if len(lane.messages) <= lane.resume_at:
+            with self._lock:
+                lane.drained()
+                self._driver.pump()
+
+    def use(self, lane: Pipe | None) -> None:
+        """The core has changed: the lane is this one now."""
+        if self.line:
+            lane = None
+        if lane is not self.lane:
+            self.lane = lane
+            self.lent = lane is not None and lane.reader.inproc
+
+    def serve(self) -> bool:
+        """Receive for those that wait, as far as there is something; return whether there was."""
+        line = self.line
+        served = False
+        while line:
+            waiting = line[0]
+            if not waiting.done():
+                try:
+                    message, key = self._take(part=waiting.part)
+                    if type(key) is tuple and self._core.receiving_more:
+                        waiting.has_more()
+                except Again:
+                    break
+                except ZMQError as error:
+                    waiting.fail(error)
+                else:
+                    waiting.hand_over(message, key)
+                    served = self._turns.resumed = True
+            line.popleft()
+        return served
+
+    # What comes back
+
+    def give_back(self, value: Any, key: Key) -> None:
+        """Put back what was taken and never got. On any thread: it may be a garbage collection."""
+        with self._lock:
+            if self._core.closed or self._core.context.terminated:
+                return
+            if type(value) is list and len(value) == 1:  # as recv_multipart gives it
+                value = value[0]
+            self._returned.put(value, key)
+            self.lane = None
+            self._driver.woken()
+
+    def take_again(self, key: Key) -> bool:
+        """Take what was given back, if nobody has received it meanwhile."""
+        with self._lock:
+            return self._returned.take_again(key)

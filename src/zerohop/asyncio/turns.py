@@ -1,0 +1,136 @@
+"""When a socket lets the loop go on, and when what it has sent is written.
+
+A *turn* begins when a socket first has something to do after the loop came round, and ends when the
+loop has come round again; asked for with ``call_soon``.
+
+* What is sent is written at once if nothing was written a moment ago, and together with the rest
+  otherwise: at the end of the turn, or when 64 KiB have come together.
+* A socket that always has something to do yields to the loop when its turn has lasted ``TURN``. The
+  operation that finds this out is done, and suspends whoever awaits it until the loop has come
+  round. (zmq.asyncio never yields there, and starves every other task.)
+
+To look at the clock costs as much as a message: so it is looked at now and then, when the *credit*
+of a direction is used up.
+"""
+
+from __future__ import annotations
+
+from time import monotonic  # not the loop's: uvloop's clock stands still during a turn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from zerohop.io.driver import SocketDriver
+
+CREDIT = 64  # operations at most between two looks at the clock
+TURN = 0.0002  # seconds a socket may keep the loop: a 1 ms ticker stays above 500 a second
+_ON_ACCOUNT = 8  # operations for a program that goes on although its turn is over
+FLUSH_SIZE = 64 * 1024  # octets that are written without waiting for more: one write of the driver
+_MOMENT = 50e-6  # seconds; sends that follow each other faster are gathered
+_STREAM = 4096  # octets in one turn; whoever sends more will send more
+
+
+class Turns:
+    """The turns of one socket. The lock is held.
+
+    Attributes:
+        credit: operations until :meth:`spend` shall be called again.
+        new_turn: called with the credit, at most, of whoever has not used his up.
+        running: the loop was asked to call at the end of the turn.
+        unwritten: octets that were sent and are left to be written later.
+        resumed: a receive that had to wait has got its message: the loop has come round.
+    """
+
+    __slots__ = (
+        "_driver", "_grant", "_started", "_wrote_at", "credit", "new_turn", "resumed", "running",
+        "unwritten",
+    )  # fmt: skip
+
+    def __init__(self, driver: SocketDriver) -> None:
+        self._driver = driver
+        self._grant = CREDIT
+        self.credit = CREDIT
+        self.new_turn: list[Callable[[int], object]] = []
+        self._started = 0.0
+        self._wrote_at = 0.0
+        self.running: asyncio.Handle | None = None
+        self.unwritten = 0
+        self.resumed = False
+
+    def write_at_once(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Whether nothing was written a moment ago: then this message goes at once.
+
+        Otherwise there may be more to come: the loop is asked to call at the end of its turn. So it
+        is now and then in any case, to find out whether it still comes round; unless a receive had
+        to wait meanwhile, which shows it.
+        """
+        if self.running is not None:
+            return False
+        now = monotonic()
+        lone = now - self._wrote_at > _MOMENT
+        if lone:
+            self._wrote_at = now
+            if self.resumed:
+                self.resumed = False
+                self._started = now
+                return True
+            if now - self._started < TURN:
+                return True
+        self._begin(loop, now)
+        return lone
+
+    def spend(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """A credit is used up: ``credit`` is the next one. Return whether it is time to yield.
+
+        The next credit is what fits into a turn, if this one has lasted longer: the program works
+        on each message. Whoever does not await, and so does not yield, gets a little on account:
+        not every message shall be written by itself.
+        """
+        now = monotonic()
+        lasted = now - self._started
+        if self.running is None:
+            self._begin(loop, now)
+        elif lasted > TURN:
+            self._grant = max(1, int(self._grant * TURN / lasted))
+            if self.unwritten and now - self._wrote_at > TURN:
+                self.write(now)
+            self.credit = _ON_ACCOUNT
+            return True
+        elif lasted < TURN / 2 and self._grant < CREDIT:
+            self._grant *= 2
+        self.credit = self._grant
+        return False
+
+    def write(self, now: float) -> None:
+        """Write what there is."""
+        self.unwritten = 0
+        self._wrote_at = now
+        self._driver.pump()
+
+    def sent(self, octets: int) -> None:
+        """So much was sent, and was not written at once: do it now if that has become enough."""
+        self.unwritten += octets
+        if self.unwritten >= FLUSH_SIZE:
+            self.write(monotonic())
+
+    def forget(self) -> None:
+        """The loop that would have called is gone."""
+        self.running = None
+
+    def _begin(self, loop: asyncio.AbstractEventLoop, now: float) -> None:
+        self._started = now
+        self.running = loop.call_soon(self._end)
+
+    def _end(self) -> None:
+        """The loop has come round: write what has gathered."""
+        driver = self._driver
+        with driver.lock:
+            self.running = None
+            # The first message of a stream's next turn need not go alone.
+            self._wrote_at = monotonic() if self.unwritten > _STREAM else self._started
+            self.unwritten = 0
+            for begin in self.new_turn:
+                begin(self._grant)
+            driver.pump()
