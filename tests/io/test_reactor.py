@@ -346,8 +346,8 @@ def test_a_program_that_only_polls_gets_its_io_done_by_its_polls(reactor, ends):
 def test_a_poll_makes_a_sleeping_helper_leave_the_seat(reactor, ends):
     call(reactor, "add_reader", ends[0].fileno(), print)
     until(lambda: reactor._helper.drives and reactor._asleep)
-    call(reactor, "poll")
-    until(lambda: not reactor._driver)
+    # Again and again: it takes the seat back after REST, which a busy machine may let us miss.
+    until(lambda: call(reactor, "poll") or not reactor._driver)
 
 
 def test_callbacks_from_many_threads_without_the_lock_all_run(reactor):

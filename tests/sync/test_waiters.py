@@ -1,20 +1,25 @@
 """Who waits in a socket, and who is woken by what."""
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 
 from zerohop.constants import Errno, Flag
 from zerohop.errors import ZMQError
+from zerohop.io import lookout
 from zerohop.io.reactor import Reactor
 from zerohop.io.seat import FOREVER, Waiter
 from zerohop.sync.waiters import AT_ONCE, IN, NEWS, OUT, OVER, POLLER, Waiters
 
 
 class Core:
-    """A socket's readiness, as a test says it."""
+    """A socket's readiness, as a test says it; and whether it has connections."""
 
     now = 0
+
+    def __init__(self):
+        self.links = SimpleNamespace(open_links={})
 
     def ready(self):
         if self.now is None:
@@ -131,3 +136,17 @@ def test_a_wait_that_is_over_leaves_nobody_behind(waiters, reactor, core):
     reactor.call_soon(waiters.wake)  # by this very thread: it will ask for itself
     assert waiters.wait(IN, deadline) == deadline
     assert not waiters.waiting
+
+
+@pytest.mark.parametrize(
+    ("processors", "linked", "looks"), [(2, 1, True), (2, 0, False), (1, 1, False)]
+)
+def test_a_wait_looks_before_it_sleeps_if_the_network_may_have_an_answer(
+    monkeypatch, core, processors, linked, looks
+):
+    """Over inproc the answer comes from a thread of ours, which would be kept from its work."""
+    monkeypatch.setattr(lookout, "_processors", lambda: processors)
+    reactor = Reactor(threading.RLock())
+    core.links.open_links.update(dict.fromkeys(range(linked)))
+    assert (Waiters(core, reactor).new().lookout is not None) is looks
+    reactor.stop()

@@ -31,6 +31,7 @@ from threading import get_ident
 from time import monotonic
 
 from zerohop.io.callbacks import Descriptors, Handle, Timers
+from zerohop.io.lookout import disturb, moment
 from zerohop.io.readiness import READ, WRITE
 from zerohop.io.seat import FOREVER, LONGEST_NAP, Helper, Waiter, take_back
 
@@ -65,6 +66,7 @@ class Reactor:
         running: the call whose thread runs the callbacks just now; None: a call that does not
             wait, the helper, or nobody.
         unwritten: sockets that have left messages to be written when a caller waits.
+        moment: seconds for which callers may look before they sleep (:mod:`zerohop.io.lookout`).
     """
 
     def __init__(self, lock: Any) -> None:  # an RLock, which is no type to annotate with
@@ -73,6 +75,7 @@ class Reactor:
         self.visits = 0
         self.running: Waiter | None = None
         self.unwritten: dict[Unwritten, None] = {}
+        self.moment = moment()
         self._descriptors = Descriptors()
         self._timers = Timers()
         self._ready: deque[Handle] = deque()
@@ -190,6 +193,7 @@ class Reactor:
 
     def _park(self, waiter: Waiter, seconds: float) -> None:
         self._parked.append(waiter)
+        disturb()
         if self._helper.drives:
             self.ring()  # it sees that a caller has come and offers the seat
         try:
@@ -223,7 +227,7 @@ class Reactor:
             self._asleep = False  # rung once a sleep
             self._descriptors.ring()
 
-    def turn(self, seconds: float, waiter: Waiter | None = None) -> None:  # noqa: PLR0915 - hot path
+    def turn(self, seconds: float, waiter: Waiter | None = None) -> None:  # noqa: C901, PLR0915 - hot path
         """Wait for descriptors in the seat, at most ``seconds``; run what is due for ``waiter``."""
         if self.closed:
             return
@@ -240,7 +244,10 @@ class Reactor:
             seconds = 0.0
         try:
             self.lock.release()
-            events = self._descriptors.wait(-1 if seconds == FOREVER else seconds)
+            wait = self._descriptors.wait
+            lookout = None if waiter is None else waiter.lookout
+            if lookout is None or seconds <= lookout.moment or not (events := lookout.look(wait)):
+                events = wait(-1 if seconds == FOREVER else seconds)
         finally:
             try:
                 self.lock.acquire()

@@ -12,10 +12,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from zerohop.io.lookout import Lookout
     from zerohop.io.reactor import Reactor
 
 FOREVER = float("inf")
-REST = 0.002  # seconds; long beside a round trip (20 us), short beside a heartbeat
+# Seconds. Each wake-up of the helper costs a busy or a sparing program 100 us: so long beside the
+# time between messages; and short beside a heartbeat, or the patience of a user.
+REST = 0.01
 # Windows cannot interrupt a wait for a lock or a socket by Ctrl-C: there, look up now and then.
 LONGEST_NAP = 0.05 if sys.platform == "win32" else FOREVER
 
@@ -36,14 +39,20 @@ def take_back(lock: Any) -> None:
 class Waiter:
     """One blocked call. Whoever makes true what it waits for calls :meth:`wake`, lock held.
 
+    Args:
+        reactor: on which it waits.
+        lookout: looks for a moment before the call sleeps in the seat; None: it sleeps at once.
+
     Attributes:
         done: it was woken; :meth:`Reactor.wait` returns.
+        lookout: as above.
     """
 
-    __slots__ = ("_gate", "_reactor", "done")
+    __slots__ = ("_gate", "_reactor", "done", "lookout")
 
-    def __init__(self, reactor: Reactor) -> None:
+    def __init__(self, reactor: Reactor, lookout: Lookout | None = None) -> None:
         self._reactor = reactor
+        self.lookout = lookout
         self._gate: threading.Lock | None = None
         self.done = False
 

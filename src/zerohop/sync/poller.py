@@ -151,7 +151,7 @@ class _Poll:
         self._sockets = sockets
         self._descriptors = descriptors
         self._reactor = sockets[0][0]._reactor
-        self._waiter = Waiter(self._reactor)
+        self._waiter = sockets[0][0]._front.waiters.new()
         self._relay = _Relay(self._reactor, self._waiter)
 
     def ready(self) -> list[tuple[Any, int]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from zerohop.constants import Flag, PollEvent
 from zerohop.errors import ZMQError
+from zerohop.io.lookout import make_lookout
 from zerohop.io.seat import FOREVER, Waiter
 
 TYPE_CHECKING = False
@@ -41,11 +42,12 @@ class Waiters:
             :meth:`remove` alone.
     """
 
-    __slots__ = ("_core", "_reactor", "waiting")
+    __slots__ = ("_core", "_lookout", "_reactor", "waiting")
 
     def __init__(self, core: SocketCore, reactor: Reactor) -> None:
         self._core = core
         self._reactor = reactor
+        self._lookout = make_lookout(reactor.moment)
         self.waiting: dict[Waiter, int] = {}
 
     def deadline(self, flags: int, timeout: float | None, option: float | None) -> float:
@@ -76,7 +78,7 @@ class Waiters:
         if deadline == AT_ONCE:
             self._reactor.poll()
             return OVER
-        waiter = Waiter(self._reactor)
+        waiter = self.new()
         waiting = self.waiting
         waiting[waiter] = mask
         try:
@@ -85,6 +87,14 @@ class Waiters:
             del waiting[waiter]
             if waiting:
                 self.wake()
+
+    def new(self) -> Waiter:
+        """A call that waits for this socket, perhaps for others too.
+
+        It looks before it sleeps only where the network may have an answer: over ``inproc`` it
+        comes from a thread of this process, which would be kept from the interpreter.
+        """
+        return Waiter(self._reactor, self._lookout if self._core.links.open_links else None)
 
     def add(self, waiter: Waiter, mask: int) -> None:
         """Wake ``waiter`` when the socket is ready for ``mask``, or has come to its end."""
