@@ -1,7 +1,7 @@
 """A signal whose handler raises, at any place of our choice in what the main thread executes.
 
-CPython runs the handlers of signals between instructions: after a call, when a function begins, when
-a loop goes round. A test that sends real signals meets a given one of these places once in a
+CPython runs the handlers of signals between instructions: after a call, when a function begins,
+when a loop goes round. A test that sends real signals meets a given one of these places once in a
 thousand attempts; here a trace function notes the signal when the place is reached, and the
 interpreter runs its handler exactly where it would have.
 """
@@ -110,6 +110,7 @@ def _is_checked(place):
 def describe(place):
     code, position = place
     line = next(
-        (line for start, end, line in code.co_lines() if start <= position < end), code.co_firstlineno
+        (line for start, end, line in code.co_lines() if start <= position < end),
+        code.co_firstlineno,
     )
     return f"{Path(code.co_filename).relative_to(PACKAGE)}:{line} {code.co_name}+{position}"

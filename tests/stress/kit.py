@@ -14,6 +14,7 @@ import threading
 import time
 import traceback
 from contextlib import contextmanager
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -25,6 +26,7 @@ SEED = os.environ.get("SEED")
 SOON = PATIENCE_MS / 1000 + 4  # seconds: longer than any call waits
 TRANSPORTS = ("tcp", "ipc", "inproc")
 
+ROOT = Path(__file__).parents[2]
 limited = pytest.mark.timeout(45 + 2 * SOAK)
 
 
@@ -147,6 +149,8 @@ class Program:
     def __init__(self, text):
         self._process = subprocess.Popen(
             [sys.executable, "-u", "-W", "error", "-c", self.PROLOGUE + textwrap.dedent(text)],
+            cwd=ROOT,  # where it finds the package of tests
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -156,6 +160,11 @@ class Program:
     def line(self):
         """The next line it prints."""
         return self._process.stdout.readline().rstrip("\n")
+
+    def tell(self, line):
+        """Give it a line to read."""
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
 
     def signal(self, number):
         self._process.send_signal(number)

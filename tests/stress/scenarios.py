@@ -1,4 +1,4 @@
-"""What the main thread may be interrupted in: each with a check that afterwards the program goes on.
+"""What the main thread may be interrupted in, and how to see that afterwards the program goes on.
 
 A scenario is a class: its constructor makes the world, ``act()`` is what is interrupted, and
 ``go_on()``, called in a thread after that, must succeed.
@@ -14,7 +14,7 @@ NOW_MS = 200  # for what has been sent; a trace function makes everything slow
 class World:
     """Sockets of one context, whose connections come back at once."""
 
-    options = {}
+    options = ()  # names and values
     transports = TRANSPORTS
 
     def __init__(self, bind, transport):
@@ -32,7 +32,7 @@ class World:
 
     def socket(self, kind):
         made = self.context.socket(getattr(zmq, kind))
-        for name, value in self.options.items():
+        for name, value in self.options:
             setattr(made, name, value)
         self.sockets.append(made)
         return made
@@ -92,7 +92,7 @@ class Flood(World):
 class FloodWithLittleRoom(Flood):
     """As much as there is room for, by sends and receives that do not wait."""
 
-    options = {"sndhwm": 2, "rcvhwm": 2}
+    options = (("sndhwm", 2), ("rcvhwm", 2))
 
     def act(self):
         number = 0
