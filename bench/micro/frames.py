@@ -17,7 +17,7 @@ from time import perf_counter
 from typing import Any
 
 from zerohop.wire.decoder import FrameDecoder
-from zerohop.wire.frames import Message, encode
+from zerohop.wire.frames import Message, Part, encode
 
 BATCH = 65_536  # octets
 ROUNDS = 60
@@ -30,14 +30,13 @@ def bodies(smallest: int, largest: int, count: int) -> list[bytes]:
     return [bytes(dice.randint(smallest, largest)) for _ in range(count)]
 
 
-def parts(smallest: int, largest: int) -> list[list[bytes]]:
+def parts(smallest: int, largest: int) -> list[list[Part]]:
     """Messages of 2 to 6 parts of sizes in this range, the same ones at every call."""
     dice = random.Random(2)
-    sizes = [
-        [dice.randint(smallest, largest) for _ in range(dice.randint(2, 6))]
+    return [
+        [bytes(dice.randint(smallest, largest)) for _ in range(dice.randint(2, 6))]
         for _ in range(BATCH // (2 * (smallest + largest)))
     ]
-    return [[bytes(size) for size in message] for message in sizes]
 
 
 def cases() -> dict[str, list[Message]]:

@@ -9,6 +9,7 @@ import pytest
 import zerohop as zmq
 from tests.io.hand import Peer, endpoint_of, server
 from tests.kit.raw import message
+from zerohop.io import stream as stream_module
 from zerohop.io.stream import READ_SIZE
 
 
@@ -70,6 +71,18 @@ class Stingy:
     def recv(self, size):
         self._refuse_now_and_then()
         return self._sock.recv(min(size, self._size))
+
+    def recv_into(self, view):
+        self._refuse_now_and_then()
+        return self._sock.recv_into(view, min(len(view), self._size))
+
+    def recvmsg_into(self, buffers):
+        self._refuse_now_and_then()
+        left, fitting = self._size, []
+        for buffer in buffers:
+            fitting.append(memoryview(buffer)[:left])
+            left -= len(fitting[-1])
+        return self._sock.recvmsg_into(fitting)
 
 
 def stream_of(sock):
@@ -194,21 +207,109 @@ def test_a_system_that_gives_little_at_a_time_gives_every_message(join, world, s
     assert [pull.recv_multipart() for _ in expected] == expected
 
 
-def test_what_is_read_at_a_time_grows_with_a_large_message_and_shrinks_again(join, world):
+LARGE = bytes(range(256)) * 1200  # 300 KiB
+
+
+@pytest.mark.parametrize("scatters", [True, False], ids=["scattered", "one by one"])
+@pytest.mark.parametrize("size", [77, 900, 30_000, 65_536, 1_000_000])
+@pytest.mark.parametrize("none_every", [0, 3])
+def test_large_messages_are_read_however_little_comes_at_a_time(
+    join, world, monkeypatch, scatters, size, none_every
+):
+    monkeypatch.setattr(stream_module, "_SCATTERS", scatters)
     pull, peer = join(zmq.PULL, b"PUSH")
-    stream = stream_of(pull)
-    body = bytes(3_000_000)
-    octets = memoryview(message(body) + message(b"small"))
-    largest = 0
+    make_stingy(pull, size, none_every=none_every)
+    large = LARGE[: 40_000 if size < 100 else None]
+    expected = [[b"a"], [large], [b"b", large], [large, b"c"], [b"d"], [large], [large], [b"e"]]
+    pass_on(peer, world, pull, b"".join(message(*parts) for parts in expected))
+    assert [pull.recv_multipart() for _ in expected] == expected
+
+
+class Noting(Stingy):
+    """An OS socket that notes what it is asked for: octets, and into how large a view."""
+
+    def __init__(self, sock):
+        super().__init__(sock, 10_000_000)
+        self.asked = []
+
+    def recv(self, size):
+        self.asked.append(size)
+        return super().recv(size)
+
+    def recvmsg_into(self, buffers):
+        self.asked.append([len(buffer) for buffer in buffers])
+        return super().recvmsg_into(buffers)
+
+
+def note_reads(sock):
+    stream = stream_of(sock)
+    stream._sock = Noting(stream._sock)
+    return stream._sock.asked
+
+
+def pass_on(peer, world, pull, octets):
+    """The peer sends these octets, and the socket receives as many."""
+    goal = pull.stats().octets_received + len(octets)
+    octets = memoryview(octets)
     while octets:
-        octets = octets[peer.raw.send(octets[:200_000]) :]
-        world.loop.turn(0.001)
-        world.loop.turn(0.001)
-        largest = max(largest, stream._read_size)
-    world.loop.until(lambda: pull.stats().incoming.messages == 2)
-    assert largest > READ_SIZE
-    assert stream._read_size == READ_SIZE
-    assert pull.recv() == body
+        with contextlib.suppress(BlockingIOError):
+            octets = octets[peer.raw.send(octets) :]
+        world.loop.turn(0)
+    world.loop.until(lambda: pull.stats().octets_received == goal)
+
+
+def test_a_large_body_is_read_into_its_place_with_what_follows_it(join, world):
+    pull, peer = join(zmq.PULL, b"PUSH")
+    asked = note_reads(pull)
+    pass_on(peer, world, pull, message(LARGE)[:100_000])
+    assert asked[0] == READ_SIZE
+    del asked[:]
+    pass_on(peer, world, pull, message(LARGE)[100_000:] + message(b"small"))
+    assert [sizes[1:] for sizes in asked] == [[1024]] * len(asked)
+    assert [pull.recv(), pull.recv()] == [LARGE, b"small"]
+
+
+def test_behind_a_large_message_little_is_read_and_behind_small_ones_much(join, world):
+    pull, peer = join(zmq.PULL, b"PUSH")
+    pass_on(peer, world, pull, message(LARGE))
+    asked = note_reads(pull)
+    pass_on(peer, world, pull, message(b"id", LARGE))
+    assert asked[:2] == [1024, [len(LARGE) + 13 - 1024, 1024]]
+    del asked[:]
+    pass_on(peer, world, pull, message(bytes(100)))
+    pass_on(peer, world, pull, message(bytes(1000)) * 50)
+    pass_on(peer, world, pull, message(bytes(100)))
+    assert asked[:2] == [1024, 1024]
+    assert asked[2:] == [READ_SIZE] * len(asked[2:])
+
+
+def test_a_peer_that_announces_much_and_leaves_costs_nothing(join, world):
+    pull, peer = join(zmq.PULL, b"PUSH")
+    peer.raw.sendall(b"\2" + (2**62).to_bytes(8) + bytes(2000))
+    world.loop.until(lambda: stream_of(pull)._view is not None)
+    assert len(stream_of(pull)._view) <= READ_SIZE
+    peer.raw.close()
+    world.loop.until(lambda: not pull._driver._streams)
+    assert pull.stats().incoming.messages == 0
+
+
+def test_what_is_received_of_a_large_message_when_writing_fails_is_gathered(join, world):
+    """The rest is read another way then: the connection is about to end."""
+    pair, peer = join(zmq.PAIR, b"PAIR")
+    pass_on(peer, world, pair, message(LARGE)[:100_000])
+    assert stream_of(pair)._view is not None
+    stream = stream_of(pair)
+
+    class Broken(Stingy):
+        def send(self, data):
+            raise OSError(errno.EPIPE, "Broken pipe")
+
+    stream._sock = Broken(stream._sock, 10_000_000)
+    peer.raw.sendall(message(LARGE)[100_000:])
+    peer.raw.close()
+    pair.send(b"too late")
+    world.loop.settle(5)
+    assert pair.recv() == LARGE
 
 
 def test_a_slow_reader_holds_no_more_than_its_mark_and_one_read(join, world):

@@ -213,12 +213,25 @@ class TestTraffic:
         assert buffers[1] is large
         assert connection.encoded_size(b"a") == 3
 
-    def test_the_reader_can_ask_for_the_rest_of_a_frame(self):
-        connection = new()
+    def test_the_reader_can_put_the_rest_of_a_large_frame_where_it_belongs(self):
+        connection, body = new(), bytes(range(256)) * 500
         connection.receive_data(GREETING + READY[:20], 100)
-        assert connection.wanted() == 0, "not before the traffic"
-        connection.receive_data(READY[20:] + wire(bytes(1000))[:500], 100)
-        assert connection.wanted() == 509
+        assert connection.buffer() is None, "not before the traffic"
+        connection.receive_data(READY[20:] + wire(body)[:509], 100)
+        connection.buffer()[:] = body[500:65_536]
+        connection.filled(65_536 - 500)
+        assert connection.receive_data(b"", 103) == []
+        view = connection.buffer()
+        view[:] = body[65_536:]
+        connection.filled(len(view))
+        assert connection.receive_data(wire(b"next"), 104) == [body, b"next"]
+        assert connection.buffer() is None
+
+    def test_a_frame_over_the_limit_gets_no_buffer(self):
+        connection = ready(max_message_size=100_000)
+        with pytest.raises(ProtocolError, match="100001 octets, over the limit"):
+            connection.receive_data(b"\2" + (100_001).to_bytes(8), 101)
+        assert connection.buffer() is None
 
     @pytest.mark.rfc(37, "The Publish-Subscribe Pattern")
     @pytest.mark.parametrize("greeting", [GREETING, GREETING_3_0], ids=["3.1", "3.0"])

@@ -1,6 +1,6 @@
 """RFC 37, "Framing", the receiving side: one sentence of the RFC, one test; then its breaches."""
 
-import sys
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.wire.kit import calls_during, cuts, octet_by_octet, octets, parts, pieces, traffic
 from zerohop.errors import ProtocolError
+from zerohop.wire import body as body_module
 from zerohop.wire import decoder as decoder_module
 from zerohop.wire.decoder import SMALL_COMMAND, FrameDecoder
 from zerohop.wire.frames import Command, encode
@@ -277,29 +278,90 @@ def test_a_large_body_arrives_in_any_pieces(chunk):
     assert decode(*chunks) == [b"before", body, b"after"]
 
 
-def test_a_large_piece_is_kept_as_it_is():
-    """A frame costs one copy, when its pieces are joined: none of them is copied before."""
+def put(decoder: FrameDecoder, octets: bytes) -> list:
+    """As a network does: into the place where they belong, and what comes after them beside it."""
+    view = decoder.buffer()
+    count = min(len(view), len(octets))
+    view[:count] = octets[:count]
+    decoder.filled(count)
+    return decoder.receive_data(octets[count:])
+
+
+@pytest.mark.parametrize("flags", ["02", "03"], ids=["last", "more"])
+def test_a_large_body_is_put_where_it_belongs(flags):
+    decoder, body = FrameDecoder(), bytes(range(250)) * 400
+    assert decoder.receive_data(octets(flags + "00000000000186a0") + body[:1000]) == []
+    assert put(decoder, body[1000:50_000]) == []
+    items = put(decoder, body[50_000:] + wire(b"end"))
+    assert items == ([[body, b"end"]] if flags == "03" else [body, b"end"])
+    assert decoder.buffer() is None
+
+
+def test_a_large_command_is_put_where_it_belongs_too():
     decoder = FrameDecoder()
-    decoder.receive_data(octets("02 0000000000020000"))
-    piece = bytes(50_000)
-    before = sys.getrefcount(piece)
-    decoder.receive_data(piece)
-    assert sys.getrefcount(piece) == before + 1
+    decoder.receive_data(octets("06 00000000000186a0"))
+    [command] = [*put(decoder, bytes(65_536)), *put(decoder, bytes(100_000 - 65_536))]
+    assert type(command) is Command
+    assert decoder.saw_command
 
 
-def held(decoder: FrameDecoder) -> int:
-    chunks = sum(sys.getsizeof(chunk) for chunk in decoder._chunks)
-    return chunks + sys.getsizeof(decoder._chunks) + sys.getsizeof(decoder._head)
+def test_who_has_a_buffer_need_not_use_it():
+    decoder, body = FrameDecoder(), bytes(range(250)) * 400
+    stream = wire(body, b"next")
+    decoder.receive_data(stream[:1000])
+    assert decoder.buffer() is not None
+    assert decoder.receive_data(stream[1000:]) == [body, b"next"]
+
+
+def test_small_frames_have_no_buffer():
+    decoder = FrameDecoder()
+    assert decoder.buffer() is None
+    decoder.receive_data(octets("02 0000000000007fff"))
+    assert decoder.buffer() is None
+    assert decoder.wanted() == 32_767
+    decoder.receive_data(bytes(32_767) + octets("02 00000000"))
+    assert decoder.buffer() is None, "the header is not whole"
+
+
+def test_a_peer_that_sends_large_frames_needs_no_cautious_steps():
+    decoder, body = FrameDecoder(), bytes(1_000_000)
+    decoder.receive_data(wire(body)[:9])
+    assert len(decoder.buffer()) == 65_536
+    decoder.receive_data(body)
+    decoder.receive_data(wire(body)[:9])
+    assert len(decoder.buffer()) == 1_000_000
+
+
+def test_nor_does_it_get_more_than_it_has_sent_in_one_frame_or_four_mebibytes():
+    decoder = FrameDecoder()
+    decoder.receive_data(wire(bytes(200_000), b"small"))
+    decoder.receive_data(octets("02 4000000000000000"))
+    assert len(decoder.buffer()) == 65_536, "it came in one piece: nothing is proven"
+    decoder = FrameDecoder()
+    decoder.receive_data(wire(bytes(6_000_000))[:-1])
+    decoder.receive_data(bytes(1) + octets("02 4000000000000000"))
+    assert len(decoder.buffer()) == 4 * 2**20
+
+
+def held_after(*chunks: bytes) -> int:
+    """Octets that a decoder holds when these have come and nothing was whole."""
+    tracemalloc.start()
+    try:
+        decoder = FrameDecoder()
+        for chunk in chunks:
+            assert decoder.receive_data(chunk) == []
+            decoder.buffer()
+        return tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 100, 4_096, 65_536])
 def test_memory_grows_with_what_came_not_with_what_was_announced(chunk):
-    decoder = FrameDecoder()
-    decoder.receive_data(octets("02 7fffffffffffffff"))
-    assert held(decoder) < 500
-    for _ in range(0, 200_000, chunk):
-        decoder.receive_data(bytes(chunk))
-    assert held(decoder) < 1.2 * 200_000 + 70_000
+    header = octets("02 7fffffffffffffff")
+    assert held_after(header) < 1.1 * 65_536
+    count = 200_000 // chunk
+    assert held_after(header, *[bytes(chunk)] * count) < 2.2 * 200_000 + 5_000
 
 
 # Promises to the network
@@ -323,6 +385,29 @@ def test_nor_does_it_where_the_stream_is_broken(messages, junk, places, limit):
     assert outcome(pieces(stream, places), limit) == outcome([stream], limit)
 
 
+@given(
+    messages=traffic,
+    places=cuts,
+    ways=st.lists(st.booleans(), min_size=31, max_size=31),
+    large=st.sampled_from([1, 250, 600]),
+    first=st.sampled_from([1, 100, 65_536]),
+)
+def test_nor_does_it_matter_how_the_octets_of_a_large_frame_come(
+    messages, places, ways, large, first
+):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decoder_module, "_LARGE", large)
+        patch.setattr(body_module, "_FIRST", first)
+        decoder, items = FrameDecoder(), []
+        for piece, into_place in zip(pieces(wire(*messages), places), ways, strict=False):
+            if into_place and decoder.buffer() is not None:
+                items += put(decoder, piece)
+            else:
+                items += decoder.receive_data(piece)
+    assert items == messages
+    assert [type(item) for item in items] == [type(item) for item in messages]
+
+
 @given(message=parts, count=st.integers(20, 120), place=st.integers(0), octet=st.integers(0, 7))
 def test_one_wrong_octet_in_a_run_is_seen_wherever_it_is(message, count, place, octet):
     stream = bytearray(wire(*[[part[:40] for part in message]] * count))
@@ -337,7 +422,8 @@ def test_any_octets_decode_or_are_refused_and_hold_no_more_than_came(junk):
         decoder.receive_data(junk)
     except ProtocolError:
         return
-    assert held(decoder) <= 100 + 9 + 300
+    assert decoder.wanted() <= SMALL_COMMAND
+    assert len(decoder._head) < 9
     assert sum(map(len, decoder._parts)) <= 100
 
 

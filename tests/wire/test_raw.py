@@ -57,6 +57,6 @@ def test_what_only_zmtp_has_does_nothing():
     connection.written(1e9)
     assert connection.next_deadline() is None
     assert connection.peer_minor is None
-    assert connection.wanted() == 0
+    assert connection.buffer() is None
     assert connection.phase == "traffic"
     assert connection.data_to_send() == b""

@@ -1,8 +1,12 @@
 """One connection: a non-blocking OS socket, read and written for a link of the core.
 
-Reads 64 KiB at a time (larger chunks fall out of the cache and cost 20-40 % at 1-16 KiB, bench/),
-more only while one large frame is under way. Writes as soon as there is something; what the kernel
-does not take stays with the link and goes on when the socket is writable again.
+Reads 64 KiB at a time (larger chunks fall out of the cache and cost 20-40 % at 1-16 KiB, bench/).
+While a large frame is under way its octets are read into the place where they belong, and the
+beginning of what follows in the same call. Behind a large frame another is expected: little is read
+then, for what is read of its body beside its place has to be copied there.
+
+Writes as soon as there is something; what the kernel does not take stays with the link and goes on
+when the socket is writable again.
 """
 
 from __future__ import annotations
@@ -17,9 +21,10 @@ if TYPE_CHECKING:
     from zerohop.io.loop import Loop
 
 READ_SIZE = 64 * 1024
-_LARGE_READ_SIZE = 1024 * 1024
+_LITTLE = 1024  # octets: enough for a header, and for the small parts before a large one
 _WRITES_A_TURN = 16  # then others get their turn: a fast reader must not starve the loop
 _GATHERS = hasattr(socket.socket, "sendmsg")  # not on Windows
+_SCATTERS = hasattr(socket.socket, "recvmsg_into")
 _IOV_MAX = 64  # buffers a sendmsg; well under the system's limit of 1024
 
 
@@ -41,6 +46,7 @@ class Stream:
         "_paused",
         "_read_size",
         "_sock",
+        "_view",
         "closed",
     )
 
@@ -53,6 +59,7 @@ class Stream:
         self._blocked = False
         self._paused = True
         self._read_size = READ_SIZE
+        self._view: memoryview | None = None  # where the rest of a large frame belongs
         self.closed = False
         link.fd = self._fd
 
@@ -107,24 +114,44 @@ class Stream:
         self._lost(OSError(errno.EINTR, "a signal handler raised while octets were moved"))
 
     def _read(self) -> None:
-        link = self._link
+        link, view = self._link, self._view
+        data: bytes | None
         try:
-            data = self._sock.recv(self._read_size)
+            data = self._sock.recv(self._read_size) if view is None else self._read_into(view)
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:
             self._lost(error)
             return
-        if not data:
+        if not data and (view is None or data is None):
             self._lost(None)
             return
         self._links.receive_data(link, data, self._driver.now())
-        if len(data) >= READ_SIZE or self._read_size > READ_SIZE:
-            wanted = link.connection.wanted()
-            self._read_size = max(READ_SIZE, min(wanted, _LARGE_READ_SIZE))
+        if view is not None or len(data) >= _LITTLE:
+            self._look_ahead()
         peer = link.peer
-        if link.handshaken and peer is not None and peer.inbound.full and not link.closing:
+        if peer is not None and peer.inbound.full and link.handshaken and not link.closing:
             self.pause()
+
+    def _read_into(self, view: memoryview) -> bytes | None:
+        """Read the rest of a large frame; return what came after it, or None at the end."""
+        ahead = bytearray(_LITTLE)
+        if _SCATTERS:
+            came = self._sock.recvmsg_into((view, ahead))[0]
+        else:
+            came = self._sock.recv_into(view)
+        if not came:
+            return None
+        size = min(came, len(view))
+        self._link.octets_in += size
+        self._link.connection.filled(size)
+        return bytes(memoryview(ahead)[: came - size])
+
+    def _look_ahead(self) -> None:
+        """Decide what to read next, and where to: much was read, or a part of a large frame."""
+        was_large = self._view is not None
+        self._view = self._link.connection.buffer()
+        self._read_size = _LITTLE if was_large else READ_SIZE
 
     def write(self) -> None:
         """Write what the link has until it is empty or the kernel is full."""
@@ -148,23 +175,25 @@ class Stream:
             try:
                 if len(buffers) == 1:
                     size = self._sock.send(buffers[0])
-                elif not _GATHERS:
-                    size = self._sock.send(b"".join(buffers[:_IOV_MAX]))
+                    whole = size == len(buffers[0])
+                    now = 0.0 if whole else self._driver.now()  # nobody asks if nothing is left
                 else:
-                    size = self._sock.sendmsg(buffers[:_IOV_MAX])
+                    some = buffers[:_IOV_MAX]
+                    size = self._sock.sendmsg(some) if _GATHERS else self._sock.send(b"".join(some))
+                    whole = size == sum(map(len, some))
+                    now = self._driver.now()
             except (BlockingIOError, InterruptedError):
-                size = 0
+                size, whole, now = 0, False, 0.0
             except OSError as error:
                 self._broken(error)
                 return
-            whole = size == sum(map(len, buffers[:_IOV_MAX]))
-            links.wrote(link, size, self._driver.now())
-            if whole and not buffers and self._is_empty(link):
-                return
+            links.wrote(link, size, now)
             if not whole:
                 self._blocked = True
                 if self._driver.loop is not None:
                     self._driver.loop.add_writer(self._fd, self._on_writable)
+                return
+            if not buffers and self._is_empty(link):
                 return
         if link.peer is not None:
             self._driver.flush_later(link.peer)

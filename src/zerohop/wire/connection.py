@@ -47,7 +47,7 @@ from zerohop.wire.wrapping import Wrapping
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Literal, TypeAlias
 
     from zerohop.wire.events import Event
@@ -88,13 +88,17 @@ class Connection:
             ``completed``: an Event is among it, or :meth:`next_deadline` has become earlier.
         completed: after :meth:`receive_data` raised: what was whole before the offence, in order.
             These messages were received and have to be handed on.
+        has_output: :meth:`data_to_send` would give something now.
+        encode: makes of whole messages their wire form, as :func:`zerohop.wire.frames.encode` does
+            (and is, unless the mechanism wraps frames); only after :class:`Handshaken`. The buffers
+            are to be written in the order of the calls.
     """
 
     __slots__ = (
         "_decoder", "_greeting", "_handshake_decoder", "_handshake_ends", "_heartbeat",
         "_heartbeat_options", "_last_heard", "_max_message_size", "_mechanism", "_ping_due",
-        "_pongs", "_properties", "_raw", "_subscriptions", "_wrapping", "completed", "has_events",
-        "peer_minor", "phase",
+        "_pongs", "_properties", "_raw", "_subscriptions", "_wrapping", "completed", "encode",
+        "has_events", "has_output", "peer_minor", "phase",
     )  # fmt: skip
 
     _decoder: FrameDecoder  # of the traffic
@@ -112,6 +116,8 @@ class Connection:
         self.phase: Phase = "greeting"
         self.peer_minor: int | None = None
         self.has_events = False
+        self.has_output = True
+        self.encode: Callable[[Iterable[Message]], list[Buffer]] = encode
         self.completed: list[Message | Event] = []
         self._mechanism = mechanism
         self._properties = properties
@@ -150,9 +156,9 @@ class Connection:
         """
         self._last_heard = now
         self.has_events = False
-        self.completed = []
         try:
             if self.phase != "traffic":
+                self.completed = []
                 data = self._shake_hands(data, now)
                 if not data:
                     items, self.completed = self.completed, []
@@ -169,17 +175,22 @@ class Connection:
                     return messages  # type: ignore[return-value] # a list of fewer kinds
                 self._sort(messages)
         except ProtocolError:
-            self.phase = "closed"
+            self._end()
             raise
         items, self.completed = self.completed, []
         return items
 
-    def wanted(self) -> int:
-        """Return how many octets the current frame still lacks; 0 if that is not known.
+    def buffer(self) -> memoryview | None:
+        """Return where the next octets belong, if they are those of a large frame.
 
-        A reader that asks the network for just these spares the copy of what follows.
+        As :meth:`~zerohop.wire.decoder.FrameDecoder.buffer`: who has put octets there calls
+        :meth:`filled`, then :meth:`receive_data` with what came after them, or with nothing.
         """
-        return self._decoder.wanted() if self.phase == "traffic" else 0
+        return self._decoder.buffer() if self.phase == "traffic" else None
+
+    def filled(self, count: int) -> None:
+        """Say that ``count`` octets were put into :meth:`buffer`, from its beginning on."""
+        self._decoder.filled(count)
 
     def data_to_send(self) -> bytes:
         """Take what the connection itself has to say: greeting, handshake, subscriptions, PINGs.
@@ -189,6 +200,7 @@ class Connection:
         """
         if not self.has_output:
             return b""
+        self.has_output = False
         if self.phase == "traffic":
             commands = [self._subscription(*wanted) for wanted in self._subscriptions]
             self._subscriptions.clear()
@@ -202,23 +214,6 @@ class Connection:
         raw, self._raw = self._raw, []
         return b"".join(raw)
 
-    @property
-    def has_output(self) -> bool:
-        """Whether :meth:`data_to_send` would give anything now."""
-        waiting = self._subscriptions or self._pongs or self._ping_due
-        return bool(self._raw or (waiting and self.phase == "traffic"))
-
-    def encode(self, messages: Iterable[Message]) -> list[Buffer]:
-        """Return the wire form of whole messages; only after :class:`Handshaken`.
-
-        Returns:
-            Buffers to be written in the order of the calls, as :func:`~zerohop.wire.frames.encode`
-            gives them; a mechanism that wraps frames copies large bodies, too.
-        """
-        if self._wrapping is None:
-            return encode(messages)
-        return [self._wrapping.wrap(messages)]
-
     def encoded_size(self, message: Message) -> int:
         """Return how many octets of what :meth:`encode` gives are this message's."""
         return encoded_size(message, self._mechanism.overhead)
@@ -229,6 +224,7 @@ class Connection:
         Kept until the handshake is complete, if it is not: what form it takes is the peer's say.
         """
         self._subscriptions.append((topic, subscribe))
+        self.has_output = self.has_output or self.phase == "traffic"
 
     def refuse(self, reason: str) -> None:
         """Queue an ERROR command and take nothing more from the peer; the caller closes.
@@ -239,8 +235,8 @@ class Connection:
         if self.phase == "closed":
             return
         error: list[Message] = [Command(encode_error(reason))]
-        self._raw += self.encode(error) if self.phase == "traffic" else encode(error)
-        self.phase = "closed"
+        self._raw += self.encode(error)
+        self._end()
 
     def written(self, now: float) -> None:
         """Say that the network took octets while more wait.
@@ -283,12 +279,13 @@ class Connection:
             try:
                 self._heartbeat.check(self._last_heard, now)
             except ProtocolError:
-                self.phase = "closed"
+                self._end()
                 raise
             if self._heartbeat.is_ping_due(self._last_heard, now):
-                self._ping_due = True
+                self._ping_due = self.has_output = True
         elif self.phase != "closed" and now >= self._handshake_ends:
-            phase, self.phase = self.phase, "closed"
+            phase = self.phase
+            self._end()
             error = HandshakeError(
                 f"peer did not complete its {phase} in time",
                 source="RFC 37, Overall Behavior",
@@ -383,10 +380,12 @@ class Connection:
             )
         assert self.peer_minor is not None
         self.phase = "traffic"
+        self.has_output = self.has_output or bool(self._subscriptions)
         self._decoder = FrameDecoder(self._max_message_size)
         if not self._mechanism.plain:
             self._wrapping = Wrapping(self._mechanism, self._max_message_size)
             self._decoder = FrameDecoder(self._wrapping.outer_limit())
+            self.encode = self._wrapping.encode
         if self._heartbeat_options.interval:
             self._heartbeat = Heartbeat(self._heartbeat_options, now)
         self._emit(Handshaken(properties, self.peer_minor, self._mechanism.name))
@@ -394,7 +393,13 @@ class Connection:
     def _send_mechanism_commands(self) -> None:
         outgoing = self._mechanism.outgoing
         self._raw += encode(map(Command, outgoing))
+        self.has_output = True
         outgoing.clear()
+
+    def _end(self) -> None:
+        """Take nothing more from the peer, and say nothing more to it but an ERROR."""
+        self.phase = "closed"
+        self.has_output = bool(self._raw)
 
     # Traffic
 
@@ -421,6 +426,7 @@ class Connection:
             if self._pongs is None:
                 self._pongs = deque(maxlen=MAX_PONGS)
             self._pongs.append(context)
+            self.has_output = True
         elif name in (b"SUBSCRIBE", b"CANCEL"):
             self._emit(SubscriptionReceived(content, name == b"SUBSCRIBE"))
         elif name == b"ERROR":
@@ -437,7 +443,7 @@ class Connection:
 
     def _error_received(self, content: bytes) -> None:
         self._emit(ErrorReceived(decode_error(content)))
-        self.phase = "closed"
+        self._end()
 
     def _emit(self, event: Event) -> None:
         self.completed.append(event)

@@ -9,27 +9,28 @@ Every received octet passes here, so it is laid out for CPython: nothing is made
 body, there is no call of ours per frame, and where frames look alike the work is given to C in one
 call (``bench/micro/frames.py``). Four ways lead through the data:
 
-    _cut_run        messages with the very same header, one after the other
-    _cut_equal      messages of several frames with the very same headers
-    _cut_short      short frames where whole ones are sure to be there
-    _cut_any        everything else: long frames, commands, the end of the data
+    cut_run, cut_equal  messages with the very same headers, one after the other (wire.runs)
+    _cut_short          short frames where whole ones are sure to be there
+    _cut_any            everything else: long frames, commands, the end of the data
+
+A frame that is not whole when the data ends is gathered in a :class:`~zerohop.wire.body.Body`, and
+if it is large, what comes of it next need not pass here: :meth:`FrameDecoder.buffer` says where it
+belongs.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
-from itertools import chain
 from struct import Struct
 from struct import error as TooShort
 
 from zerohop.errors import ProtocolError
-from zerohop.wire.frames import COMMAND, LONG, MORE, Command, encode_header
+from zerohop.wire.body import Body
+from zerohop.wire.frames import COMMAND, LONG, MORE, Command
+from zerohop.wire.runs import cut_equal, cut_run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from zerohop.wire.frames import Buffer, Message, Part
+    from zerohop.wire.frames import Message, Part
 
 MAX_FRAMES = 1_000_000
 """Frames in one message. Empty ones cost the sender two octets and us a pointer each."""
@@ -49,9 +50,8 @@ _LARGEST_SHORT = 2 + 255
 _LONG_HEADER = Struct(">BQ").unpack_from
 _BLOCKS = [range(count) for count in range(1, 17)]  # frames between two looks around
 _LONG_BLOCK = range(64)
-_RUN = 8  # bodies in one item of a run's iterator
-_WIDEST = 16  # frames in a message that is looked for again: what is kept of each form is bounded
-_SMALL_CHUNK = 4_096  # smaller ones are gathered: objects of their own would outweigh them
+_LARGE = 32_768  # octets: reading such a body into its place saves more than it costs
+_PROVEN = 4 * 2**20  # octets of a large frame that the next one of the same peer may take at once
 
 
 class FrameDecoder:
@@ -71,7 +71,7 @@ class FrameDecoder:
     """
 
     __slots__ = (
-        "_chunks", "_flags", "_head", "_limit", "_missing", "_parts", "_room", "completed",
+        "_body", "_flags", "_head", "_limit", "_parts", "_proven", "_room", "completed",
         "saw_command",
     )  # fmt: skip
 
@@ -82,16 +82,28 @@ class FrameDecoder:
         self._room = self._limit  # octets that the message which is not whole yet may still have
         self._parts: list[Part] = []  # what it has
         self._head = b""  # a header that is not whole yet
-        self._missing = 0  # octets that the body of the current frame still lacks
+        self._body: Body | None = None  # a frame's whose header is whole and which is not
         self._flags = 0  # flags of that frame
-        self._chunks: list[bytes | bytearray] = []  # what it has
+        self._proven = 0  # octets of the last large frame
 
     def wanted(self) -> int:
-        """Return how many octets the current frame still lacks; 0 between frames.
+        """Return how many octets the current frame still lacks; 0 between frames."""
+        return 0 if self._body is None else self._body.missing
 
-        A reader that asks the network for just these spares the copy of what follows.
+    def buffer(self) -> memoryview | None:
+        """Return where the next octets belong, if they are those of a large frame.
+
+        A reader that has the network put them there saves copying them. It says so with
+        :meth:`filled`, and then calls :meth:`receive_data` with what came after them, or with
+        nothing. Or it forgets the view and gives them to :meth:`receive_data` as always.
         """
-        return self._missing
+        body = self._body
+        return None if body is None or body.size < _LARGE else body.buffer()
+
+    def filled(self, count: int) -> None:
+        """Say that ``count`` octets were put into :meth:`buffer`, from its beginning on."""
+        assert self._body is not None
+        self._body.filled(count)
 
     def receive_data(self, data: bytes) -> list[Message]:
         """Take octets from the peer; return what they completed, in order.
@@ -108,7 +120,7 @@ class FrameDecoder:
         messages: list[Message] = []
         self.saw_command = False
         try:
-            position = self._resume(data, messages) if self._missing or self._head else 0
+            position = self._resume(data, messages) if self._body or self._head else 0
             end = len(data)
             # Up to here a short frame is sure to be whole, and to break no limit but that on size.
             sure = end - _LARGEST_SHORT
@@ -164,7 +176,7 @@ class FrameDecoder:
                 if first >= 0:
                     if wait:
                         wait -= 1
-                    elif (stop := _cut_equal(data, first, messages)) > first:
+                    elif (stop := cut_equal(data, first, messages)) > first:
                         # Past the frames that were begun of the next message, too.
                         position, parts, room, misses = stop, [], self._limit, 0
                     else:
@@ -172,7 +184,7 @@ class FrameDecoder:
                     first = -1
                 elif size == last_size and not (flags or parts):
                     start = position - size
-                    position = _cut_run(data, data[start - 2 : start], position, messages)
+                    position = cut_run(data, data[start - 2 : start], position, messages)
                 last_size = size
             return position
         finally:
@@ -198,8 +210,9 @@ class FrameDecoder:
                     self._check(flags, size, room)
                 stop = start + size
                 if stop > end:
-                    self._flags, self._missing = flags, stop - end
-                    self._collect(data[start:])
+                    self._flags = flags
+                    self._body = Body(size, self._proven)
+                    self._body.add(memoryview(data)[start:])
                     return end
                 body = data[start:stop]
                 if not flags & _NOT_LAST:
@@ -208,14 +221,14 @@ class FrameDecoder:
                         append(parts)
                         parts, room = [], self._limit
                         if stop - first == stride:
-                            stop = _cut_equal(data, stop, messages)
+                            stop = cut_equal(data, stop, messages)
                         else:
                             stride = stop - first
                         first = stop
                     else:
                         append(body)
                         if size == last_size:
-                            stop = _cut_run(data, data[position:start], stop, messages)
+                            stop = cut_run(data, data[position:start], stop, messages)
                         last_size, first = size, stop
                 elif flags & COMMAND:
                     append(Command(body))
@@ -248,17 +261,21 @@ class FrameDecoder:
             self._head = b""
             flags, size = _LONG_HEADER(head) if length == 9 else (head[0], head[1])
             self._check(flags, size, self._room)
-            self._flags, self._missing = flags, size
-        stop = start + self._missing
+            self._flags = flags
+            self._body = Body(size, self._proven)
+        body = self._body
+        assert body is not None
+        stop = start + body.missing
         if stop > len(data):
-            self._missing = stop - len(data)
-            self._collect(data[start:])
+            body.add(memoryview(data)[start:])
             return len(data)
-        self._chunks.append(data[start:stop])
-        body = b"".join(self._chunks)
-        self._chunks = []
-        self._missing = 0
-        self._take(body, messages)
+        if stop > start:
+            body.add(memoryview(data)[start:stop])
+        self._body = None
+        octets = body.take()
+        if len(octets) >= _LARGE:
+            self._proven = min(len(octets), _PROVEN)
+        self._take(octets, messages)
         return stop
 
     def _take(self, body: bytes, messages: list[Message]) -> None:
@@ -278,19 +295,6 @@ class FrameDecoder:
         else:
             messages.append(body)
 
-    def _collect(self, data: bytes) -> None:
-        """Add octets to the body of the current frame.
-
-        A list, joined once: a growing body that is copied at each step would cost O(n^2).
-        """
-        chunks = self._chunks
-        if len(data) >= _SMALL_CHUNK:
-            chunks.append(data)
-        elif chunks and isinstance(last := chunks[-1], bytearray):
-            last += data
-        else:
-            chunks.append(bytearray(data))
-
     def _check(self, flags: int, size: int, room: int) -> None:
         """Refuse a frame that may not be, by its header alone."""
         if flags & _RESERVED:
@@ -302,91 +306,6 @@ class FrameDecoder:
                 raise _over_limit(self._limit - room + size, self._limit)
         elif size > max(self._limit, SMALL_COMMAND):
             raise _over_limit(size, self._limit)
-
-
-def _cut_run(data: bytes, header: bytes, position: int, messages: list[Message]) -> int:
-    """Cut the messages from ``position`` on that have the very ``header`` of the one before.
-
-    Benchmarks and sensors send thousands of them. The windows grow with success, so that the last
-    one, which fails, wastes no more than was gained.
-    """
-    size = header[1] if len(header) == 2 else int.from_bytes(header[1:])
-    stride = len(header) + size
-    # Nine octets to compare want more frames to share the cost, and long frames come in tens.
-    window = 2 * _RUN if len(header) == 2 else 8 * _RUN
-    while True:
-        count = min(window, (len(data) - position) // stride) // _RUN * _RUN
-        if not count or not data.startswith(header, position + (count - 1) * stride):
-            return position
-        stop = position + count * stride
-        for offset in range(len(header)):
-            column = data[position + offset : stop : stride]
-            if column.strip(header[offset : offset + 1]):
-                return position
-        with memoryview(data)[position:stop] as run:
-            messages.extend(chain.from_iterable(_run_cutter(len(header), size)(run)))
-        position = stop
-        window *= 4
-
-
-def _cut_equal(data: bytes, position: int, messages: list[Message]) -> int:
-    """Cut the messages from ``position`` on whose frames are of the sizes of the one before.
-
-    Only where that one has several frames and is like the one before it.
-    """
-    last, other = messages[-1], messages[-2] if len(messages) > 1 else b""
-    if (
-        type(last) is not list
-        or type(other) is not list
-        or len(last) != len(other)
-        or len(last[-1]) != len(other[-1])
-        or len(last) > _WIDEST
-    ):
-        return position
-    sizes = tuple(map(len, last))
-    if sizes != tuple(map(len, other)):
-        return position
-    stride, columns, cut = _form(sizes)
-    window = 2 * _RUN
-    while True:
-        count = min(window, (len(data) - position) // stride)
-        if count * 4 < len(columns):  # comparing so many columns would cost more than it saves
-            return position
-        stop = position + count * stride
-        for offset, octet in columns:
-            if data[position + offset : stop : stride].strip(octet):
-                return position
-        with memoryview(data)[position:stop] as run:
-            messages.extend(map(list, cut(run)))
-        position = stop
-        window *= 4
-
-
-@lru_cache(maxsize=256)
-def _form(
-    sizes: tuple[int, ...],
-) -> tuple[int, list[tuple[int, bytes]], Callable[[Buffer], Iterator[tuple[bytes, ...]]]]:
-    """Return what messages with frames of these sizes look like.
-
-    Returns:
-        Their octets; where each octet of a header is, and which it is, the telling ones first; a
-        function that iterates over messages and gives their bodies.
-    """
-    columns: list[tuple[int, bytes]] = []
-    form, position = "", 0
-    last = len(sizes) - 1
-    for index, size in enumerate(sizes):
-        header = encode_header(MORE if index < last else 0, size)
-        form += f"{len(header)}x{size}s"
-        columns += [(position + at, header[at : at + 1]) for at in range(len(header))]
-        position += len(header) + size
-    return position, columns[::-1], Struct(form).iter_unpack
-
-
-@lru_cache(maxsize=256)
-def _run_cutter(header_size: int, size: int) -> Callable[[Buffer], Iterator[tuple[bytes, ...]]]:
-    """Return a function that iterates over the bodies of a run, :data:`_RUN` at a time."""
-    return Struct(f"{header_size}x{size}s" * _RUN).iter_unpack
 
 
 def _over_limit(size: int, limit: int) -> ProtocolError:

@@ -130,7 +130,7 @@ def _join(parts: list[bytes], width: int) -> bytes | None:
     elif sizes[:width] == sizes[-width:] and sizes == sizes[:width] * (len(parts) // width):
         if max(sizes[:width]) >= BY_REFERENCE:
             return None
-        pieces = []
+        pieces: list[bytes] = []
         for size in sizes[: width - 1]:
             pieces += (encode_header(MORE, size), b"")
         pieces += (encode_header(0, sizes[-1]), b"")

@@ -26,15 +26,17 @@ class RawConnection:
         phase: "traffic", or "closed" after :meth:`refuse`.
         peer_minor: None: the peer speaks no ZMTP.
         has_events: never after :meth:`receive_data`.
+        has_output: never: the connection itself has nothing to say.
         completed: always empty: nothing can break here.
     """
 
-    __slots__ = ("completed", "has_events", "peer_minor", "phase")
+    __slots__ = ("completed", "has_events", "has_output", "peer_minor", "phase")
 
     def __init__(self) -> None:
         self.phase: Phase = "traffic"
         self.peer_minor: int | None = None
         self.has_events = False
+        self.has_output = False
         self.completed: list[Message | Event] = []
 
     def start(self) -> list[Event]:
@@ -45,18 +47,16 @@ class RawConnection:
         """Return the octets as one message; nothing once refused."""
         return [data] if self.phase == "traffic" and data else []
 
-    def wanted(self) -> int:
-        """Return 0: there are no frames."""
-        return 0
+    def buffer(self) -> memoryview | None:
+        """Return None: there are no frames."""
+        return None
+
+    def filled(self, count: int) -> None:
+        """Never called: there is no buffer."""
 
     def data_to_send(self) -> bytes:
         """Return nothing: the connection itself has nothing to say."""
         return b""
-
-    @property
-    def has_output(self) -> bool:
-        """False: the connection itself has nothing to say."""
-        return False
 
     def encode(self, messages: Iterable[Message]) -> list[Buffer]:
         """Return the octets of the messages, by reference, in order."""

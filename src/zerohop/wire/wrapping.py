@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from zerohop.wire.frames import Message, Part
+    from zerohop.wire.frames import Buffer, Message, Part
     from zerohop.wire.mechanism import Mechanism
 
 
@@ -42,10 +42,10 @@ class Wrapping:
         """Return what the decoder below has to allow for one outer frame."""
         return None if self._limit is None else self._limit + self._mechanism.overhead
 
-    def wrap(self, messages: Iterable[Message]) -> bytes:
-        """Return the wire form of messages and commands, in order."""
+    def encode(self, messages: Iterable[Message]) -> list[Buffer]:
+        """Return the wire form of messages and commands, in order; large bodies are copied, too."""
         encode = self._mechanism.encode
-        return b"".join(buffer for message in messages for buffer in encode(message))
+        return [b"".join(buffer for message in messages for buffer in encode(message))]
 
     def unwrap(self, frame: Message) -> Message | None:
         """Open an outer frame; return the message it completes, or the Command it holds.

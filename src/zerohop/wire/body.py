@@ -1,0 +1,81 @@
+"""The body of a frame that is not whole yet: its octets, each copied once at most.
+
+They come in one of two ways, in any order: as part of a chunk (:meth:`Body.add`), or straight from
+the network into the place where they belong (:meth:`Body.buffer`, :meth:`Body.filled`). In the end
+the body is ``bytes``, and nothing of it is copied for that: ``io.BytesIO`` keeps its octets in a
+``bytes`` object, lets its owner write into it through ``getbuffer()``, and hands over that very
+object when it is asked for its value. (So does CPython's; where another Python copies, that costs
+time and nothing else.)
+"""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+_FIRST = 64 * 1024  # octets: what may be held for a frame of which nothing has come
+_GROWTH = 2  # and otherwise so many times what has come
+
+
+class Body:
+    """Gathers ``size`` octets.
+
+    Memory grows with the octets received, never with those announced.
+
+    Args:
+        size: what the header announced.
+        proven: octets that may be held before any has come: no more than the peer has sent in one
+            frame before. Whoever sends large frames all the time needs no cautious steps.
+
+    Attributes:
+        size: as above.
+        missing: octets that have not come yet. At 0: :meth:`take`.
+    """
+
+    __slots__ = ("_file", "_held", "_proven", "_view", "missing", "size")
+
+    def __init__(self, size: int, proven: int = 0) -> None:
+        self.size = size
+        self.missing = size
+        self._proven = proven
+        self._file = BytesIO()  # stands where the octets end that have come
+        self._held = 0  # octets that it holds, come or not
+        self._view: memoryview | None = None  # what was lent
+
+    def add(self, octets: bytes | memoryview) -> None:
+        """Append what has come, which is no more than is missing."""
+        if self._view is not None:
+            self._view.release()
+            self._view = None
+        self._file.write(octets)
+        self.missing -= len(octets)
+
+    def buffer(self) -> memoryview:
+        """Return where the next octets belong; not all that are missing, if those are many.
+
+        The view is of use until anything else is done with this body.
+        """
+        if self._view is None:
+            file, come = self._file, self.size - self.missing
+            room = min(self.size, max(_GROWTH * come, self._proven, _FIRST))
+            if room > self._held:
+                file.seek(room - 1)
+                file.write(b"\0")  # and zeros before it; they cost less than a copy
+                file.seek(come)
+                self._held = room
+            whole = file.getbuffer()
+            self._view = whole[come:]
+            whole.release()
+        return self._view
+
+    def filled(self, count: int) -> None:
+        """Say that so many octets were put into :meth:`buffer`, from its beginning on."""
+        view = self._view
+        assert view is not None
+        self._view = view[count:] if count < len(view) else None
+        view.release()
+        self.missing -= count
+        self._file.seek(count, 1)
+
+    def take(self) -> bytes:
+        """Return the whole body. Nothing may be done with this object afterwards."""
+        return self._file.getvalue()

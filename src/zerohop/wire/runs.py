@@ -1,0 +1,109 @@
+"""Messages that look alike, one after the other: the work is given to C, a window at a time.
+
+Benchmarks and sensors send thousands of them. Whether the headers are where they should be is seen
+by comparing columns: in octets that repeat every ``stride``, the first octet of each header is a
+slice with that step. The windows grow with success, so that the last one, which fails, wastes no
+more than was gained.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import chain
+from struct import Struct
+
+from zerohop.wire.frames import MORE, encode_header
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from zerohop.wire.frames import Buffer, Message
+
+_RUN = 8  # bodies in one item of a run's iterator
+_WIDEST = 16  # frames in a message that is looked for again: what is kept of each form is bounded
+
+
+def cut_run(data: bytes, header: bytes, position: int, messages: list[Message]) -> int:
+    """Cut the messages from ``position`` on that have the very ``header`` of the one before.
+
+    Benchmarks and sensors send thousands of them. The windows grow with success, so that the last
+    one, which fails, wastes no more than was gained.
+    """
+    size = header[1] if len(header) == 2 else int.from_bytes(header[1:])
+    stride = len(header) + size
+    # Nine octets to compare want more frames to share the cost, and long frames come in tens.
+    window = 2 * _RUN if len(header) == 2 else 8 * _RUN
+    while True:
+        count = min(window, (len(data) - position) // stride) // _RUN * _RUN
+        if not count or not data.startswith(header, position + (count - 1) * stride):
+            return position
+        stop = position + count * stride
+        for offset in range(len(header)):
+            column = data[position + offset : stop : stride]
+            if column.strip(header[offset : offset + 1]):
+                return position
+        with memoryview(data)[position:stop] as run:
+            messages.extend(chain.from_iterable(_run_cutter(len(header), size)(run)))
+        position = stop
+        window *= 4
+
+
+def cut_equal(data: bytes, position: int, messages: list[Message]) -> int:
+    """Cut the messages from ``position`` on whose frames are of the sizes of the one before.
+
+    Only where that one has several frames and is like the one before it.
+    """
+    last, other = messages[-1], messages[-2] if len(messages) > 1 else b""
+    if (
+        type(last) is not list
+        or type(other) is not list
+        or len(last) != len(other)
+        or len(last[-1]) != len(other[-1])
+        or len(last) > _WIDEST
+    ):
+        return position
+    sizes = tuple(map(len, last))
+    if sizes != tuple(map(len, other)):
+        return position
+    stride, columns, cut = _form(sizes)
+    window = 2 * _RUN
+    while True:
+        count = min(window, (len(data) - position) // stride)
+        if count * 4 < len(columns):  # comparing so many columns would cost more than it saves
+            return position
+        stop = position + count * stride
+        for offset, octet in columns:
+            if data[position + offset : stop : stride].strip(octet):
+                return position
+        with memoryview(data)[position:stop] as run:
+            messages.extend(map(list, cut(run)))
+        position = stop
+        window *= 4
+
+
+@lru_cache(maxsize=256)
+def _form(
+    sizes: tuple[int, ...],
+) -> tuple[int, list[tuple[int, bytes]], Callable[[Buffer], Iterator[tuple[bytes, ...]]]]:
+    """Return what messages with frames of these sizes look like.
+
+    Returns:
+        Their octets; where each octet of a header is, and which it is, the telling ones first; a
+        function that iterates over messages and gives their bodies.
+    """
+    columns: list[tuple[int, bytes]] = []
+    form, position = "", 0
+    last = len(sizes) - 1
+    for index, size in enumerate(sizes):
+        header = encode_header(MORE if index < last else 0, size)
+        form += f"{len(header)}x{size}s"
+        columns += [(position + at, header[at : at + 1]) for at in range(len(header))]
+        position += len(header) + size
+    return position, columns[::-1], Struct(form).iter_unpack
+
+
+@lru_cache(maxsize=256)
+def _run_cutter(header_size: int, size: int) -> Callable[[Buffer], Iterator[tuple[bytes, ...]]]:
+    """Return a function that iterates over the bodies of a run, :data:`_RUN` at a time."""
+    return Struct(f"{header_size}x{size}s" * _RUN).iter_unpack
