@@ -3,6 +3,7 @@
 import logging
 import os
 import threading
+import weakref
 
 import pytest
 
@@ -21,6 +22,22 @@ def test_a_handle_calls_unless_it_was_cancelled(caplog):
     cancelled.cancel()
     cancelled.run()
     assert seen == [1]
+
+
+def test_a_cancelled_handle_holds_nothing():
+    """It may wait among the timers for half a minute, and a closed socket should not."""
+
+    class Socket:
+        def call(self):
+            raise AssertionError
+
+    socket = Socket()
+    gone = weakref.ref(socket)
+    handle = Handle(socket.call, (socket,), 30.0)
+    handle.cancel()
+    del socket
+    assert gone() is None
+    handle.run()
 
 
 def test_what_a_callback_raises_on_a_thread_of_ours_is_logged(caplog):

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 _MANY = 64  # timers; beyond, cancelled ones are weeded out
 
 
+def _nothing() -> None:
+    """What a cancelled handle would call."""
+
+
 class Handle:
     """A callback, as asyncio's: it can be cancelled."""
 
@@ -33,8 +37,12 @@ class Handle:
         self.cancelled = False
 
     def cancel(self) -> None:
-        """Do not call; nothing happens when it was called already."""
+        """Do not call; nothing happens when it was called already.
+
+        It may stay among the timers until its time has come, and must not hold a closed socket.
+        """
         self.cancelled = True
+        self.callback, self.args = _nothing, ()
 
     def run(self) -> None:
         """Call, unless cancelled.
