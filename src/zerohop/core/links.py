@@ -69,6 +69,8 @@ class Links:
         self.socket_type = socket_type
         self.pattern = pattern
         self.peers = Peers(pattern, options, owner)
+        self._attached = self.peers.attached
+        self._news = self.peers.news
         self.records = Records(socket_type)
         self.timers = Timers()
         self.dialers = Dialers(self.peers, options, jitter, self.timers, self.records)
@@ -117,8 +119,13 @@ class Links:
             return
         if connection.has_events:
             self._handle(link, items)
-        elif items:
-            self._deliver(link, items)  # type: ignore[arg-type] # no events among them
+        elif items:  # as _deliver
+            link.messages_in += len(items)
+            peer = link.peer
+            if peer is not None and peer in self._attached:
+                self.pattern.deliver(peer, items)  # type: ignore[arg-type] # no events among them
+                if self._news:
+                    self._news.clear()
         if connection.has_output:
             self.to_write.append(link)
 
@@ -150,9 +157,9 @@ class Links:
         """Hand on what the peer sent, unless nobody listens to it any more (libzmq: disconnect)."""
         link.messages_in += len(messages)
         peer = link.peer
-        if peer is not None and peer in self.peers:
+        if peer is not None and peer in self._attached:
             self.pattern.deliver(peer, messages)
-            self.peers.news.clear()
+            self._news.clear()
 
     def _handshaken(self, link: Link, event: Handshaken) -> None:
         named = event.properties.get("socket-type", b"").decode("ascii", "backslashreplace")

@@ -39,6 +39,8 @@ class Peers:
     Attributes:
         to_flush, to_resume: for the driver; see ``core.socket``.
         room: peers whose outbound pipe has room again (for ``SocketCore.settle``).
+        attached: they, for who asks with each message; changed by :meth:`attach` and
+            :meth:`detach` alone.
         news: peers that were delivered to; of no use to anybody, emptied by whoever delivers.
     """
 
@@ -50,16 +52,16 @@ class Peers:
         self._pattern = pattern
         self._options = options
         self._owner = owner
-        self._peers: dict[Peer, None] = {}
+        self.attached: dict[Peer, None] = {}
 
     def __iter__(self) -> Iterator[Peer]:
-        return iter(self._peers)
+        return iter(self.attached)
 
     def __len__(self) -> int:
-        return len(self._peers)
+        return len(self.attached)
 
     def __contains__(self, peer: object) -> bool:
-        return peer in self._peers
+        return peer in self.attached
 
     def new(self, *, conflate: bool) -> Peer:
         """A peer with pipes of this socket's own limits, not yet known to the pattern."""
@@ -76,7 +78,7 @@ class Peers:
 
     def attach(self, peer: Peer) -> None:
         """Give the peer to the pattern."""
-        self._peers[peer] = None
+        self.attached[peer] = None
         self._pattern.attach(peer)
 
     def detach(self, peer: Peer) -> None:
@@ -84,7 +86,7 @@ class Peers:
 
         What was dropped of its messages stays in the socket's own count.
         """
-        if self._peers.pop(peer, peer) is None:
+        if self.attached.pop(peer, peer) is None:
             peer.connected = False
             peer.inbound.closed = True
             self._pattern.detach(peer)
@@ -92,7 +94,7 @@ class Peers:
 
     def set_hwms(self) -> None:
         """SNDHWM or RCVHWM has changed, and is live. Pipes that are shared are ``Inproc``'s."""
-        for peer in self._peers:
+        for peer in self.attached:
             if not peer.inproc or peer.link is None:
                 peer.outbound.set_hwm(self._options.sndhwm)
                 peer.inbound.set_hwm(self._options.rcvhwm)

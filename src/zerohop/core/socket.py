@@ -113,7 +113,8 @@ class SocketCore:
             Again: mute; nothing was sent.
             ZMQError: ENOTSUP, ENOTSOCK, ETERM, or what the pattern raises.
         """
-        self.check_open()
+        if self.closed or self.context.terminated:
+            self.check_open()
         if not self.pattern.can_send:
             raise UsageError(
                 Errno.ENOTSUP, hint=f"{self.type_name} sockets only receive; they cannot send"
@@ -176,7 +177,8 @@ class SocketCore:
             Again: there is none.
             ZMQError: ENOTSUP, ENOTSOCK, ETERM, EFSM.
         """
-        self.check_open()
+        if self.closed or self.context.terminated:
+            self.check_open()
         if self._parts_in:
             parts = list(self._parts_in)
             self._parts_in.clear()
@@ -194,7 +196,10 @@ class SocketCore:
         if self._parts_in:
             self.check_open()
             return self._parts_in.popleft()
-        message = self.receive()
+        if self.closed or self._returned or self.context.terminated or not self.pattern.can_receive:
+            message = self.receive()
+        else:
+            message = self.pattern.receive()
         if isinstance(message, list):
             self._parts_in.extend(message)
             self.receive_lane = None

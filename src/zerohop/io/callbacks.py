@@ -45,23 +45,27 @@ class Handle:
         self.callback, self.args = _nothing, ()
 
     def run(self) -> None:
-        """Call, unless cancelled.
-
-        What it raises on the main thread is most likely a signal handler's (a deadline by SIGALRM),
-        and goes to the caller that waits. On other threads it belongs to no caller, and is logged.
-        """
+        """Call, unless cancelled."""
         if self.cancelled:
             return
         try:
             self.callback(*self.args)
-        except Exception:
-            if current_thread() is main_thread():
-                raise
-            try:
-                from zerohop.io.log import log
-            except OSError:  # no descriptor is left to import with
-                return
-            log.exception("a callback of the I/O loop failed: %r", self.callback)
+        except Exception:  # noqa: BLE001 - raised again, or logged
+            self.failed()
+
+    def failed(self) -> None:
+        """The callback has raised what is being handled now.
+
+        On the main thread that is most likely a signal handler's (a deadline by SIGALRM), and goes
+        to the caller that waits. On other threads it belongs to no caller, and is logged.
+        """
+        if current_thread() is main_thread():
+            raise
+        try:
+            from zerohop.io.log import log
+        except OSError:  # no descriptor is left to import with
+            return
+        log.exception("a callback of the I/O loop failed: %r", self.callback)
 
     def __lt__(self, other: Handle) -> bool:
         return self.when < other.when
@@ -174,10 +178,16 @@ class Descriptors:
         """Call whom the events are for; ``serial`` is what it was before they were waited for."""
         for fd, mask in events:
             watched = self._watched.get(fd, _UNWATCHED)
+            reader = watched.reader
             if watched.serial > serial:
                 continue
-            if watched.reader is not None and mask & ~WRITE:
-                watched.reader.run()
+            if reader is not None and mask & ~WRITE:
+                try:  # as Handle.run, and nobody cancels these
+                    reader.callback(*reader.args)
+                except Exception:  # noqa: BLE001 - likewise
+                    reader.failed()
+                if watched.writer is None:
+                    continue
                 watched = self._watched.get(fd, _UNWATCHED)
             if watched.writer is not None and mask & ~READ and watched.serial <= serial:
                 watched.writer.run()

@@ -57,6 +57,7 @@ class SocketDriver:
     Attributes:
         loop: where descriptors are watched; None until :meth:`attach` (an asyncio socket made
             outside a running loop listens from bind() on, and accepts when its loop runs).
+        now: seconds on the loop's clock; before there is a loop, on the clock that loops use.
         front: whom to tell; None once the application has closed the socket.
         watched: somebody has the descriptor: it must follow whatever is sent and received.
         released: nothing is left: no descriptor, no timer.
@@ -67,6 +68,7 @@ class SocketDriver:
         self.context = context
         self.lock: threading.RLock = context.lock
         self.loop: Loop | None = None
+        self.now: Callable[[], float] = time.monotonic
         self.front: Front | None = None
         self.released = False
         self.on_released: list[Callable[[], object]] = []
@@ -96,10 +98,6 @@ class SocketDriver:
         assert self.loop is not None
         return self.loop
 
-    def now(self) -> float:
-        """Seconds on the loop's clock; before there is a loop, on the clock that loops use."""
-        return time.monotonic() if self.loop is None else self.loop.time()
-
     def attach(self, loop: Loop, *, thread: int | None = None) -> None:
         """Drive over ``loop`` from now on; takes along what another loop was watching.
 
@@ -112,6 +110,7 @@ class SocketDriver:
             return
         self.detach()
         self.loop = loop
+        self.now = loop.time
         for acceptor in self._acceptors.values():
             acceptor.start()
         for stream in self._streams.values():
@@ -140,6 +139,7 @@ class SocketDriver:
     def detach(self) -> None:
         """Watch nothing any more; :meth:`attach` goes on. Nothing is lost."""
         loop, self.loop = self.loop, None
+        self.now = time.monotonic
         if loop is None:
             return
         # A closed asyncio loop has forgotten its descriptors and refuses to be asked.
@@ -388,7 +388,6 @@ class SocketDriver:
     def _act(self) -> None:
         """Turn the core's lists into system calls until they are empty."""
         core, links = self.core, self.core.links
-        core.settle()
         while True:
             if links.to_flush or links.to_write:
                 self._flush()
@@ -405,8 +404,15 @@ class SocketDriver:
             elif links.to_dial and self.loop is not None:
                 self._dial(links.to_dial.pop(0))
             else:
-                break
-            core.settle()
+                core.settle()
+                if not (
+                    links.to_flush
+                    or links.to_write
+                    or links.to_resume
+                    or links.to_close
+                    or (links.to_dial and self.loop is not None)
+                ):
+                    break
         if links.dialers.dropped:
             self._drop_dialings()
         if links.timers.stale:
@@ -415,18 +421,25 @@ class SocketDriver:
             self._report()
 
     def _flush(self) -> None:
-        links = self.core.links
-        links.to_write += [peer.link for peer in links.to_flush]
-        links.to_flush.clear()
+        links, streams = self.core.links, self._streams
+        peers = links.to_flush
+        if len(peers) == 1 and not links.to_write:
+            link = peers[0].link
+            if link in streams:
+                streams[link].write()
+            del peers[0]  # now, and not sooner: a signal handler may raise in between
+            return
+        links.to_write += [peer.link for peer in peers]
+        peers.clear()
         todo, links.to_write = links.to_write, []
+        done = 0
         try:
-            while todo:
-                stream = self._streams.get(todo[-1])
-                if stream is not None:
-                    stream.write()
-                todo.pop()
+            for link in todo:
+                if link in streams:
+                    streams[link].write()
+                done += 1
         except BaseException:  # a signal handler's: what was not written is still to be
-            links.to_write += todo
+            links.to_write[:0] = todo[done:]
             raise
 
     def flush_later(self, peer: Peer) -> None:

@@ -89,9 +89,8 @@ class Reactor:
 
     # The face of a loop
 
-    def time(self) -> float:
-        """Seconds on the monotonic clock."""
-        return monotonic()
+    time = staticmethod(monotonic)
+    """Seconds on the monotonic clock."""
 
     def call_soon(self, callback: Callable[..., object], *args: Any) -> Handle:
         """Run a callback in the next turn, whoever turns."""
@@ -162,7 +161,8 @@ class Reactor:
                 left = deadline - monotonic() if deadline != FOREVER else FOREVER
                 if left <= 0:
                     return False
-                left = min(left, LONGEST_NAP)
+                if left > LONGEST_NAP:
+                    left = LONGEST_NAP
                 # A signal handler may call us in the middle of our own sleep: then drive as well.
                 if not self._driver or self._driver == get_ident():
                     self.turn(left, waiter)
@@ -171,7 +171,9 @@ class Reactor:
             return True
         finally:
             self._inside -= 1
-            self.leave()
+            # As long as it is awake the helper sees by itself that nobody is here.
+            if self._parked or self._ready or not self._helper.awake:
+                self.leave()
 
     def poll(self) -> None:
         """Do what can be done without waiting, unless somebody else is at it.
@@ -227,7 +229,7 @@ class Reactor:
             self._asleep = False  # rung once a sleep
             self._descriptors.ring()
 
-    def turn(self, seconds: float, waiter: Waiter | None = None) -> None:  # noqa: C901, PLR0915 - hot path
+    def turn(self, seconds: float, waiter: Waiter | None = None) -> None:  # noqa: C901, PLR0912, PLR0915 - hot
         """Wait for descriptors in the seat, at most ``seconds``; run what is due for ``waiter``."""
         if self.closed:
             return
@@ -259,16 +261,18 @@ class Reactor:
         if self._stopping:
             self._close()
             return
-        self.running = waiter
-        if events:
-            self._descriptors.dispatch(events, serial)
-        if timers:
-            now = monotonic()
-            if timers[0].when <= now:
-                self._timers.run(now)
-        if ready:
-            self._run_ready()
-        self.running = None
+        try:
+            self.running = waiter
+            if events:
+                self._descriptors.dispatch(events, serial)
+            if timers:
+                now = monotonic()
+                if timers[0].when <= now:
+                    self._timers.run(now)
+            if ready:
+                self._run_ready()
+        finally:
+            self.running = None
         if interrupted:
             # It sleeps on when the handler returns, for things that may have come already.
             self._driver = interrupted

@@ -101,25 +101,21 @@ class Helper:
     Attributes:
         started: the thread runs.
         drives: it has the seat.
+        awake: it sees by itself when the last caller has left.
     """
 
     def __init__(self, reactor: Reactor) -> None:
         self._reactor = reactor
         self._thread: threading.Thread | None = None
         self._gates: list[threading.Lock] = []  # at most one; a list, because pop() is atomic
-        self._for_good = False
         self._stopping = False
         self.drives = False
+        self.awake = False
 
     @property
     def started(self) -> bool:
         """Whether the thread exists."""
         return self._thread is not None
-
-    @property
-    def awake(self) -> bool:
-        """It sees by itself when the last caller has left."""
-        return self._thread is not None and not self._for_good
 
     def call(self) -> None:
         """There is work and nobody in the seat: come at once. Any thread, with or without lock."""
@@ -134,7 +130,7 @@ class Helper:
 
     def stir(self) -> None:
         """The last caller leaves: if the helper rests for good, let it count the seconds again."""
-        if self._for_good or (self._thread is None and self._reactor.has_work):
+        if not self.awake and (self._thread is not None or self._reactor.has_work):
             self.call()
 
     def stop(self) -> None:
@@ -161,6 +157,7 @@ class Helper:
                 # callers still drive while they wait, and the next call tries again.
                 return
             self._thread = thread
+            self.awake = True
 
     def _run(self) -> None:
         reactor = self._reactor
@@ -187,12 +184,12 @@ class Helper:
         gate = threading.Lock()
         gate.acquire()
         self._gates.append(gate)
-        self._for_good = seconds == FOREVER
+        self.awake = seconds != FOREVER
         lock = self._reactor.lock
         lock.release()
         # What was appended without the lock before the gate stood here has called nobody.
         if not self._stopping and not (self._reactor.has_calls and not self._reactor.occupied):
             gate.acquire(timeout=-1 if seconds == FOREVER else seconds)
         lock.acquire()
-        self._for_good = False
+        self.awake = True
         self._gates.clear()

@@ -15,7 +15,7 @@ from __future__ import annotations
 from struct import Struct
 
 from zerohop.constants import Errno
-from zerohop.errors import Again, UsageError
+from zerohop.errors import UsageError
 from zerohop.patterns.pattern import HWM_REACHED, Pattern, PatternOptions, Peer, probe
 from zerohop.patterns.routing import FairQueue, LoadBalancer
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from zerohop.patterns.pipe import Message, Part
 
+_PLAIN: list[Part] = [b""]  # the envelope of a REQ that no ROUTER has passed on; nobody changes it
 _REQUEST_ID = Struct("=I")  # in native order, as libzmq: nobody but we reads it
 
 
@@ -45,7 +46,7 @@ class Req(Pattern):
         self._last_id = seed & 0xFFFFFFFF
         self._expects_reply = False
         self._asked: Peer | None = None
-        self._envelope: list[Part] = [b""]  # what the reply must begin with
+        self._envelope = _PLAIN  # what the reply must begin with
 
     def attach(self, peer: Peer) -> None:
         self._outgoing.add(peer)
@@ -67,6 +68,15 @@ class Req(Pattern):
             self._say_lost(peer)
 
     def deliver(self, peer: Peer, messages: list[Message]) -> None:
+        for message in messages:
+            if type(message) is not list or message[0] != b"":
+                messages = self._replies(peer, messages)
+                break
+        peer.inbound.extend(messages)
+        self._incoming.wake(peer)
+
+    def _replies(self, peer: Peer, messages: list[Message]) -> list[Message]:
+        """Those of the messages that are replies, up to one that cannot come from a REP."""
         replies: list[Message] = []
         for message in messages:
             if _is_reply(message):
@@ -82,8 +92,7 @@ class Req(Pattern):
                     "(RFC 28); if the other end is a ROUTER it must send the whole envelope back",
                 ))  # fmt: skip
                 break
-        peer.inbound.extend(replies)
-        self._incoming.wake(peer)
+        return replies
 
     def readable(self, peer: Peer) -> None:
         self._incoming.wake(peer)
@@ -92,14 +101,15 @@ class Req(Pattern):
         self._outgoing.resume(peer)
 
     def send(self, message: Message) -> None:
-        self._check_turn()
-        envelope: list[Part] = [b""]
+        if self._expects_reply:
+            self._check_turn()
+        envelope = _PLAIN
         request_id = self._last_id
         if self.options.req_correlate:
             request_id = (request_id + 1) & 0xFFFFFFFF
-            envelope.insert(0, _REQUEST_ID.pack(request_id))
+            envelope = [_REQUEST_ID.pack(request_id), b""]
         body = message if isinstance(message, list) else [message]
-        self._asked = self._outgoing.send([*envelope, *body])
+        self._asked = self._outgoing.send(envelope + body)
         self._last_id = request_id
         self._envelope = envelope
         self._expects_reply = True
@@ -115,14 +125,12 @@ class Req(Pattern):
                 Errno.EFSM,
                 hint="REQ must send a request before it can receive the reply (RFC 28)",
             )
-        reply = self._next_reply()
-        if reply is None:
-            raise Again
-        self._incoming.take()
+        take = self._incoming.take
+        while not (body_at := self._body_of(reply := take())):
+            self._discard()
         self._expects_reply = False
         self._asked = None
-        body = reply[len(self._envelope) :]
-        return body if len(body) > 1 else body[0]
+        return _from(reply, body_at)
 
     def can_send_now(self) -> bool:
         if self._expects_reply and not self.options.req_relaxed:
@@ -130,7 +138,13 @@ class Req(Pattern):
         return self._outgoing.has_room()
 
     def can_receive_now(self) -> bool:
-        return self._expects_reply and self._next_reply() is not None
+        incoming = self._incoming
+        while self._expects_reply and (message := incoming.peek()) is not None:
+            if self._body_of(message):
+                return True
+            incoming.take()
+            self._discard()
+        return False
 
     def _check_turn(self) -> None:
         if self._expects_reply and not self.options.req_relaxed:
@@ -140,22 +154,24 @@ class Req(Pattern):
                 "several requests at a time, or REQ_RELAXED with REQ_CORRELATE to give one up",
             )
 
-    def _next_reply(self) -> list[Part] | None:
-        """The reply that waits, still queued; discards whatever stands before it."""
-        incoming, envelope = self._incoming, self._envelope
-        while (message := incoming.peek()) is not None:
-            peer = incoming.peer
-            if (
-                isinstance(message, list)
-                and message[: len(envelope)] == envelope
-                and len(message) > len(envelope)
-                and (peer is self._asked or self._asked not in incoming)
-            ):
-                return message
-            incoming.take()
-            assert peer is not None
-            peer.dropped["unexpected reply"] += 1
-        return None
+    def _body_of(self, message: Message) -> int:
+        """Where the body begins in what ``_incoming`` has given or will give; 0: no reply to us."""
+        envelope, incoming = self._envelope, self._incoming
+        before = len(envelope)
+        if (
+            type(message) is list
+            and message[:before] == envelope
+            and len(message) > before
+            and (incoming.peer is self._asked or self._asked not in incoming)
+        ):
+            return before
+        return 0
+
+    def _discard(self) -> None:
+        """Count the message that was taken last: it is of no use."""
+        peer = self._incoming.peer
+        assert peer is not None
+        peer.dropped["unexpected reply"] += 1
 
     def _say_lost(self, peer: Peer) -> None:
         notice = "the peer left without answering the request it had"
@@ -166,7 +182,7 @@ class Req(Pattern):
 
 def _is_reply(message: Message) -> bool:
     """Whether a message from the network has a form that libzmq's REQ lets through."""
-    if not isinstance(message, list):
+    if type(message) is not list:
         return False
     return message[0] == b"" or (len(message[0]) == 4 and len(message) > 2 and message[1] == b"")
 
@@ -204,25 +220,22 @@ class Rep(Pattern):
         self._incoming.wake(peer)
 
     def send(self, message: Message) -> None:
-        self.check_send(b"")
         peer, envelope = self._requester, self._envelope
-        assert peer is not None
+        if peer is None:
+            raise _nothing_to_answer()
         self._requester, self._envelope = None, []
         if peer not in self._peers:
             peer.dropped["requester gone"] += 1
             self.dropped["requester gone"] += 1
         elif peer.outbound.full:
             peer.dropped[HWM_REACHED] += 1
-        elif isinstance(message, list):
-            peer.outbound.push(envelope + message)
         else:
-            peer.outbound.push([*envelope, message])
+            body = message if isinstance(message, list) else [message]
+            peer.outbound.push(envelope + body)
 
     def check_send(self, first_part: Part) -> None:
         if not self._envelope:
-            raise UsageError(
-                Errno.EFSM, hint="REP must receive a request before it can send a reply (RFC 28)"
-            )
+            raise _nothing_to_answer()
 
     def receive(self) -> Message:
         if self._envelope:
@@ -231,34 +244,51 @@ class Rep(Pattern):
                 hint="REP must send the reply before it receives the next request (RFC 28); use "
                 "ROUTER to answer in another order",
             )
-        body_at = self._find_request()
-        if not body_at:
-            raise Again
-        request = self._incoming.take()
-        assert isinstance(request, list)
+        take = self._incoming.take
+        while not (body_at := _body_of(request := take())):
+            self._discard()
         self._requester = self._incoming.peer
-        self._envelope = request[:body_at]
-        return request[body_at] if len(request) == body_at + 1 else request[body_at:]
+        self._envelope = _PLAIN if body_at == 1 else request[:body_at]  # type: ignore[assignment] # a list
+        return _from(request, body_at)
 
     def can_send_now(self) -> bool:
         return bool(self._envelope)
 
     def can_receive_now(self) -> bool:
-        return not self._envelope and self._find_request() > 0
-
-    def _find_request(self) -> int:
-        """Where the body begins in the next request, still queued; 0 when there is none.
-
-        Messages without an empty frame before a body are discarded (libzmq, "malformed").
-        """
         incoming = self._incoming
-        while (message := incoming.peek()) is not None:
-            if isinstance(message, list):
-                try:
-                    return message.index(b"", 0, -1) + 1
-                except ValueError:
-                    pass
+        while not self._envelope and (message := incoming.peek()) is not None:
+            if _body_of(message):
+                return True
             incoming.take()
-            assert incoming.peer is not None
-            incoming.peer.dropped["malformed request"] += 1
+            self._discard()
+        return False
+
+    def _discard(self) -> None:
+        """Count the message that was taken last: it is no request (libzmq, "malformed")."""
+        peer = self._incoming.peer
+        assert peer is not None
+        peer.dropped["malformed request"] += 1
+
+
+def _body_of(message: Message) -> int:
+    """Where the body of a request begins: after the first empty frame; 0: it has none."""
+    if type(message) is not list:
         return 0
+    if message[0] == b"":
+        return 1
+    try:
+        return message.index(b"", 0, -1) + 1
+    except ValueError:
+        return 0
+
+
+def _from(message: Message, begin: int) -> Message:
+    """The parts from there on, of which there are some, as a message."""
+    assert type(message) is list
+    return message[begin] if len(message) == begin + 1 else message[begin:]
+
+
+def _nothing_to_answer() -> UsageError:
+    return UsageError(
+        Errno.EFSM, hint="REP must receive a request before it can send a reply (RFC 28)"
+    )

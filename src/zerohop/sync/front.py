@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from zerohop.constants import PollEvent, SocketType
 from zerohop.errors import Again
+from zerohop.io.seat import FOREVER
 from zerohop.sync.outflow import Outflow
 from zerohop.sync.waiters import IN, OUT, OVER, Waiters
 
@@ -47,7 +48,7 @@ class Front:
 
     __slots__ = (
         "_core", "_driver", "_lock", "_outflow", "_pump", "_reactor", "_sound", "_unread",
-        "receive_lane", "send_lane", "waiters",
+        "_waiting", "receive_lane", "send_lane", "waiters",
     )  # fmt: skip
 
     def __init__(self, driver: SocketDriver, reactor: Reactor) -> None:
@@ -57,6 +58,7 @@ class Front:
         self.send_lane: tuple[Pipe, deque[Message], int] | None = None
         self.receive_lane: tuple[Callable[[], Message], Pipe] | None = None
         self.waiters = Waiters(driver.core, reactor)
+        self._waiting = self.waiters.waiting
         self._reactor = reactor
         self._sound = False
         self._unread = 0
@@ -79,8 +81,13 @@ class Front:
             self.send_lane = None if pipe is None else (pipe, pipe.messages, self._mark(pipe))
             pipe = core.receive_lane
             self.receive_lane = None if pipe is None else (pipe.messages.popleft, pipe)
-        if self.waiters.waiting:
-            self.waiters.wake()
+        waiting = self._waiting
+        if waiting:
+            running = self._reactor.running
+            if running in waiting and len(waiting) == 1:
+                running.done = True  # it is this very thread: let it ask for itself
+            else:
+                self.waiters.wake()
         return False
 
     def _mark(self, pipe: Pipe) -> int:
@@ -201,8 +208,12 @@ class Front:
                     raise
                 if deadline is None:
                     option = self._core.options.rcvtimeo
-                    deadline = self.waiters.deadline(flags, timeout, option)
-                    self.check(socket, PollEvent.POLLIN)
+                    if flags or timeout is not None or option is not None:
+                        deadline = self.waiters.deadline(flags, timeout, option)
+                    else:
+                        deadline = FOREVER
+                    if not self._sound:
+                        self.check(socket, PollEvent.POLLIN)
                 deadline = self.waiters.wait(IN, deadline)
                 self._unread = 0
             else:

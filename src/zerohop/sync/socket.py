@@ -169,6 +169,8 @@ class Socket(WaitMethods, SocketBase):
                 self._give_back(message)
         with self._driver.lock:
             part = self._front.receive(self._core.receive_part, flags, timeout, self)
+            if type(part) is bytes and copy:
+                return part
             return as_octets(part) if copy else as_frame(part, more=self._core.receiving_more)
 
     def recv_multipart(

@@ -42,12 +42,13 @@ class Waiters:
             :meth:`remove` alone.
     """
 
-    __slots__ = ("_core", "_lookout", "_reactor", "waiting")
+    __slots__ = ("_core", "_lookout", "_reactor", "_spare", "waiting")
 
     def __init__(self, core: SocketCore, reactor: Reactor) -> None:
         self._core = core
         self._reactor = reactor
         self._lookout = make_lookout(reactor.moment)
+        self._spare: Waiter | None = None  # of a wait that is over, to be used again
         self.waiting: dict[Waiter, int] = {}
 
     def deadline(self, flags: int, timeout: float | None, option: float | None) -> float:
@@ -78,13 +79,18 @@ class Waiters:
         if deadline == AT_ONCE:
             self._reactor.poll()
             return OVER
-        waiter = self.new()
+        waiter, self._spare = self._spare, None
+        if waiter is None:
+            waiter = Waiter(self._reactor)
+        waiter.done = False
+        waiter.lookout = self._lookout if self._core.links.open_links else None
         waiting = self.waiting
         waiting[waiter] = mask
         try:
             return deadline if self._reactor.wait(waiter, deadline) else OVER
         finally:
             del waiting[waiter]
+            self._spare = waiter
             if waiting:
                 self.wake()
 
@@ -109,9 +115,6 @@ class Waiters:
     def wake(self) -> None:
         """Wake those whose wait is over."""
         waiting = self.waiting
-        if len(waiting) == 1 and self._reactor.running in waiting:
-            self._reactor.running.done = True  # it is this very thread: let it ask for itself
-            return
         try:
             ready = self._core.ready() | NEWS
         except ZMQError:  # closed, or the context is terminated: everybody shall hear of it
