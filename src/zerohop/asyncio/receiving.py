@@ -27,8 +27,8 @@ _DONTWAIT = int(Flag.DONTWAIT)
 class Receiving:
     """What is received on one socket.
 
-    Whoever uses the lane takes from its queue, counts ``number`` up, and calls :meth:`drained` if
-    the lane is full.
+    Whoever uses the lane takes from its queue and counts ``number`` up. At the ``limit`` he asks
+    :meth:`go_on` first.
 
     Args:
         front: knows the loop.
@@ -38,14 +38,16 @@ class Receiving:
     Attributes:
         lane: the pipe that the Socket takes from without asking; None: there is none now.
         number: of the message that is taken next; it only ever grows.
-        limit: the number at which the clock is looked at; until then the lane may be used.
-        lent: parts in the lane may be what a sender over ``inproc`` has lent.
+        limit: the number at which the clock is looked at, or a connection that waits for room goes
+            on; until then the lane may be used.
+        inproc: the lane's writer is a socket of this process: its parts may be lent ones, and it
+            may wait for room at any time, so :meth:`drained` is called while the lane is full.
         line: who waits to receive.
     """
 
     __slots__ = (
         "_core", "_driver", "_front", "_lock", "_options", "_returned", "_turns",
-        "lane", "lent", "limit", "line", "number",
+        "inproc", "lane", "limit", "line", "number",
     )  # fmt: skip
 
     def __init__(self, front: Front, driver: SocketDriver, turns: Turns) -> None:
@@ -56,7 +58,7 @@ class Receiving:
         self._lock = driver.lock
         self._turns = turns
         self.lane: Pipe | None = None
-        self.lent = False
+        self.inproc = False
         self.number = 0
         self.limit = turns.credit
         self.line = Line()
@@ -145,10 +147,25 @@ class Receiving:
         self.number += 1
         return self.number > self.limit and self._spend(loop)
 
+    def go_on(self) -> bool:
+        """Renew the limit of the lane; return whether it may be used."""
+        loop = self._front.find_loop()
+        with self._lock:
+            if not self._turns.over:
+                self._spend(loop)
+        return self.number < self.limit
+
     def _spend(self, loop: asyncio.AbstractEventLoop) -> bool:
         over = self._turns.spend(loop)
         self.limit = self.number + self._turns.credit
+        self._stop_at_room()
         return over
+
+    def _stop_at_room(self) -> None:
+        """A connection that was stopped goes on when half the lane is drained: not on the lane."""
+        lane = self.lane
+        if lane is not None and lane.full and not self.inproc:
+            self.limit = min(self.limit, self.number + len(lane.messages) - lane.resume_at - 1)
 
     def _new_turn(self, credit: int) -> None:
         self.limit = min(self.limit, self.number + credit)
@@ -184,7 +201,9 @@ class Receiving:
             lane = None
         if lane is not self.lane:
             self.lane = lane
-            self.lent = lane is not None and lane.reader.inproc
+            self.inproc = lane is not None and lane.reader.inproc
+        if lane is not None and lane.full:
+            self._stop_at_room()
 
     def serve(self) -> bool:
         """Receive for those that wait, as far as there is something; return whether there was."""

@@ -221,7 +221,12 @@ class Socket(SocketBase):
         receiving = self._receiving
         lane = receiving.lane
         number = receiving.number
-        if lane is not None and number < receiving.limit and copy and not flags:
+        if (
+            lane is not None
+            and copy
+            and not flags
+            and (number < receiving.limit or receiving.go_on())
+        ):
             try:
                 message = lane.messages.popleft()
             except IndexError:
@@ -229,7 +234,7 @@ class Socket(SocketBase):
             else:
                 if type(message) is bytes:
                     receiving.number = number + 1
-                    if lane.full:
+                    if receiving.inproc and lane.full:
                         receiving.drained(lane)
                     received = Received()
                     received.value = message
@@ -252,7 +257,12 @@ class Socket(SocketBase):
         receiving = self._receiving
         lane = receiving.lane
         number = receiving.number
-        if lane is not None and number < receiving.limit and copy and not flags:
+        if (
+            lane is not None
+            and copy
+            and not flags
+            and (number < receiving.limit or receiving.go_on())
+        ):
             try:
                 message: Any = lane.messages.popleft()
             except IndexError:
@@ -260,9 +270,9 @@ class Socket(SocketBase):
             else:
                 if type(message) is bytes:
                     message = [message]
-                if type(message) is list and not (receiving.lent and not _all_octets(message)):
+                if type(message) is list and not (receiving.inproc and not _all_octets(message)):
                     receiving.number = number + 1
-                    if lane.full:
+                    if receiving.inproc and lane.full:
                         receiving.drained(lane)
                     received = Received()
                     received.value = message
@@ -303,14 +313,14 @@ class Socket(SocketBase):
         receiving = self._receiving
         lane = receiving.lane
         number = receiving.number
-        if lane is not None and number < receiving.limit:
+        if lane is not None and (number < receiving.limit or receiving.go_on()):
             try:
                 message = lane.messages.popleft()
             except IndexError:
                 pass
             else:
                 receiving.number = number + 1
-                if lane.full:
+                if receiving.inproc and lane.full:
                     receiving.drained(lane)
                 return message if type(message) is bytes else as_message(message)
         try:

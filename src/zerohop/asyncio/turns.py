@@ -81,6 +81,11 @@ class Turns:
         self._begin(loop, now)
         return lone
 
+    @property
+    def over(self) -> bool:
+        """Whether it is time to yield."""
+        return self.running is not None and monotonic() - self._started > TURN
+
     def spend(self, loop: asyncio.AbstractEventLoop) -> bool:
         """A credit is used up: ``credit`` is the next one. Return whether it is time to yield.
 
