@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from zerohop.patterns.pipe import Message, Pipe
 
 _DONTWAIT = int(Flag.DONTWAIT)
+_MOST_IN_VAIN = 6
 
 
 class Receiving:
@@ -46,8 +47,8 @@ class Receiving:
     """
 
     __slots__ = (
-        "_core", "_driver", "_front", "_lock", "_options", "_returned", "_turns",
-        "inproc", "lane", "limit", "line", "number",
+        "_core", "_driver", "_front", "_in_vain", "_lock", "_options", "_returned", "_turns",
+        "_waits", "inproc", "lane", "limit", "line", "number",
     )  # fmt: skip
 
     def __init__(self, front: Front, driver: SocketDriver, turns: Turns) -> None:
@@ -62,6 +63,8 @@ class Receiving:
         self.number = 0
         self.limit = turns.credit
         self.line = Line()
+        self._in_vain = 0  # looks, lately
+        self._waits = 0  # before the next look
         turns.new_turn.append(self._new_turn)
         self._returned = Returned(driver.core)
 
@@ -93,7 +96,12 @@ class Receiving:
             try:
                 if line:
                     raise Again
-                message, key = self._take(part=part)
+                try:
+                    message, key = self._take(part=part)
+                except Again:
+                    if wait == 0 or not self._read_now():
+                        raise
+                    message, key = self._take(part=part)
             except Again as error:
                 if wait == 0:
                     return failed(loop, error)
@@ -130,6 +138,22 @@ class Receiving:
             self._driver.pump()
         self._front.watch(loop)
         return waiting
+
+    def _read_now(self) -> bool:
+        """See whether more has come meanwhile: that costs less than to wait for it.
+
+        A look that was in vain is paid for: then we wait, once, twice, four times, up to 64 times.
+        """
+        if self._waits:
+            self._waits -= 1
+            return False
+        if self._driver.read_now():
+            if self._in_vain:
+                self._in_vain -= 1
+            return True
+        self._waits = 1 << self._in_vain
+        self._in_vain = min(self._in_vain + 2, _MOST_IN_VAIN)
+        return False
 
     def _take(self, *, part: bool) -> tuple[Any, Key]:
         """The next message or part, and what :meth:`give_back` wants to know of it."""

@@ -381,6 +381,19 @@ class SocketDriver:
             or self.core.pattern.announcements
         )
 
+    def read_now(self) -> bool:
+        """Read from the only connection what is there, without asking the loop first.
+
+        With more of them it is the loop that knows which one to read from.
+
+        Returns:
+            Whether anything came.
+        """
+        if len(self._streams) != 1:
+            return False
+        (stream,) = self._streams.values()
+        return stream.read_now()
+
     def again(self) -> None:
         """The core has changed in the middle of :meth:`pump`: go round once more."""
         self._again = True

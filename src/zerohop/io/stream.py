@@ -103,6 +103,22 @@ class Stream:
                 raise
             self._driver.pump()
 
+    def read_now(self) -> bool:
+        """Read what is there, without asking the loop first; return whether any octets came."""
+        link = self._link
+        before = link.octets_in
+        if self.closed or self._paused:
+            return False
+        try:
+            self._read()
+        except BaseException:
+            self._interrupted()
+            raise
+        if link.octets_in == before:
+            return False
+        self._driver.pump()
+        return True
+
     def _interrupted(self) -> None:
         """A signal handler has raised in the middle: octets may be missing or be twice.
 
