@@ -6,14 +6,18 @@ which the others wait for; the role that measures returns a ``value``; the other
 they hear ``stop``, and then return what they used.
 """
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
 from typing import Any
 
 from bench.contenders import Contender
 from bench.control import Control
+from bench.library import Library
+
+# What a round takes besides warming up and measuring: two interpreters that start, import, connect,
+# close and end. Measured on two idle cores; for estimates alone.
+START_S = 0.35
 
 # Start-up, the handshake and what is still in the buffers: 0.5 s here; 8 s is for a slow machine.
 GRACE_S = 8.0
@@ -30,66 +34,13 @@ class Settings:
     """
 
     rounds: int = 5
-    warm_up_s: float = 0.2
-    measure_s: float = 1.0
+    warm_up_s: float = 0.15
+    measure_s: float = 0.45
 
     @property
     def limit_s(self) -> float:
         """After this a round is over, however stuck its processes are."""
         return self.warm_up_s + self.measure_s + GRACE_S
-
-
-class Library:
-    """One contender's sockets, opened by pyzmq's names."""
-
-    def __init__(self, contender: Contender) -> None:
-        self._names = import_module(contender.names)
-        self._context = import_module(contender.module).Context()
-        self._sockets: list[Any] = []
-
-    def open(self, kind: str) -> Any:
-        """A socket with this library's defaults; ``kind`` is ``"PUSH"``, ``"SUB"`` ..."""
-        socket = self._context.socket(getattr(self._names, kind))
-        self._sockets.append(socket)
-        return socket
-
-    def bind(self, socket: Any, endpoint: str) -> str:
-        """Bind, and say where the socket can be reached."""
-        socket.bind(endpoint)
-        where: bytes = socket.getsockopt(self._names.LAST_ENDPOINT)
-        return where.rstrip(b"\0").decode()
-
-    def never_drop(self, publisher: Any) -> None:
-        """Let a PUB wait at its high-water mark instead of dropping.
-
-        pyomq has its own option for it, OMQ_ON_MUTE; the others have libzmq's XPUB_NODROP.
-        """
-        if hasattr(self._names, "OMQ_ON_MUTE"):
-            publisher.setsockopt(self._names.OMQ_ON_MUTE, self._names.OMQ_ON_MUTE_BLOCK)
-        else:
-            publisher.setsockopt(self._names.XPUB_NODROP, 1)
-
-    def bound_buffers(self, socket: Any, octets: int) -> None:
-        """Fix the kernel's buffers (SNDBUF, RCVBUF), which it would let grow to several MiB."""
-        socket.setsockopt(self._names.SNDBUF, octets)
-        socket.setsockopt(self._names.RCVBUF, octets)
-
-    @property
-    def again(self) -> type[Exception]:
-        """What ``send`` raises when it would have to wait and may not."""
-        again: type[Exception] = self._names.Again
-        return again
-
-    def flush(self, socket: Any) -> None:
-        """Write what the floor's sockets still collect; every real library does so by itself."""
-        if self._names.__name__ == "bench.floor.names":
-            socket.flush()
-
-    def close(self) -> None:
-        """Close the sockets without lingering, and end the context."""
-        for socket in self._sockets:
-            socket.close(0)
-        self._context.term()
 
 
 @dataclass
@@ -159,6 +110,10 @@ class Case:
         uvloop: whether the uvloop contenders play it unless asked for by name.
         crossed: pair different libraries instead of each with itself.
         probe: measures a contender without any role; used instead of ``parts``.
+        in_full: the transports of a run of everything; the first of ``transports`` if empty.
+        round_s: about how long a round takes, with its processes' start and end; 0 for the
+            time of warming up and measuring and ``START_S``.
+        compared: details that are held against other libraries too; lower is better.
     """
 
     name: str
@@ -172,6 +127,20 @@ class Case:
     uvloop: bool = False
     crossed: bool = False
     probe: Callable[[Contender], Result] | None = None
+    in_full: tuple[str, ...] = ()
+    round_s: float = 0.0
+    compared: tuple[str, ...] = ()
+
+    def planned(self, transports: Sequence[str] = ()) -> tuple[str, ...]:
+        """Over what it is played: these of tcp and ipc if any are given, and what is neither."""
+        if not transports:
+            return self.in_full or self.transports[:1]
+        wanted = (*transports, *(set(self.transports) - {"tcp", "ipc"}))
+        return tuple(transport for transport in self.transports if transport in wanted)
+
+    def estimate_s(self, settings: Settings) -> float:
+        """About how long one round of one contender takes, in seconds."""
+        return self.round_s or settings.warm_up_s + settings.measure_s + START_S
 
     def plays(self, contender: Contender) -> bool:
         """Whether the case has a form for this contender."""

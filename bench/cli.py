@@ -1,14 +1,13 @@
 """The command line: choose, play, write down.
 
-python -m bench                         the default set, over tcp and inproc: about 11 minutes
+python -m bench                         every case, five rounds: about 17 minutes
 python -m bench --quick                 each case for a moment: does everything still run?
 python -m bench pushpull-64 reqrep-64 --against pyzmq --transports tcp,ipc --rounds 9
-python -m bench --list                  the cases and the contenders
+python -m bench --list                  the cases, how long they take, and the contenders
 """
 
 import argparse
 import datetime
-import json
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -16,15 +15,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from bench.busy import disturbed
 from bench.case import Case, Lineup, Settings
 from bench.cases import all_cases, find_case
-from bench.contenders import CONTENDERS, REFERENCE, Contender, Presence, choose, find
+from bench.contenders import CONTENDERS, Contender, Presence, choose, find
+from bench.document import as_json
 from bench.machine import describe, load, usable_cores
+from bench.markdown import number
+from bench.plan import Entry, duration, entries, estimate_s
 from bench.plots import draw
 from bench.required import verdicts
 from bench.rounds import Round, play_round
 from bench.summary import Row, rows_of
-from bench.table import number, page
+from bench.table import page
 
 RESULTS = Path(__file__).resolve().parent / "results"
 GIVE_UP_AFTER = 2  # failed rounds in a row; a contender that hangs costs 10 s each time
@@ -58,45 +61,21 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     made.add_argument("--rounds", type=int, default=DEFAULT.rounds, help="default: 5")
     made.add_argument(
-        "--seconds", type=float, default=DEFAULT.measure_s, help="measured in a round; default: 1"
-    )
+        "--seconds", type=float, default=DEFAULT.measure_s,
+        help=f"measured in a round; default: {DEFAULT.measure_s:g}",
+    )  # fmt: skip
     made.add_argument(
-        "--transports",
-        type=names,
-        default=["tcp"],
-        metavar="NAME,...",
-        help="tcp, ipc; default: tcp",
-    )
+        "--transports", type=names, default=[], metavar="NAME,...",
+        help="tcp, ipc; default: tcp for cases by name, else as --list says",
+    )  # fmt: skip
     made.add_argument("--name", default="", help="of the result files; default: the cases' names")
     made.add_argument("--json", type=Path, help="default: bench/results/DATE-NAME.json")
     return made
 
 
-def lineups(case: Case, contenders: Sequence[Contender], *, by_name: bool) -> list[Lineup]:
-    """Who plays a case: each contender with itself; or ours with pyzmq, both ways.
-
-    Where none of ours can play, everyone else meets pyzmq.
-    """
-    playing = [
-        contender
-        for contender in contenders
-        if case.plays(contender) and (by_name or case.uvloop or not contender.uvloop)
-    ]
-    if not case.crossed:
-        return [Lineup(contender, contender) for contender in playing]
-    pairs: list[Lineup] = []
-    ours = [contender for contender in playing if contender.family == "zerohop"]
-    for contender in ours or playing:
-        for other in playing:
-            if other.name == REFERENCE[contender.style] and contender.family != other.family:
-                pairs += Lineup(contender, other), Lineup(other, contender)
-    return pairs
-
-
-def play_case(
-    case: Case, playing: Sequence[Lineup], transport: str, settings: Settings, play: Play
-) -> list[Round]:
+def play_entry(entry: Entry, settings: Settings, play: Play) -> list[Round]:
     """All rounds of a case: in each, every lineup has a turn; each round begins with another."""
+    case, transport, playing = entry.case, entry.transport, entry.lineups
     rounds: list[Round] = []
     failed = {lineup.name: 0 for lineup in playing}
     for turn in range(settings.rounds):
@@ -109,21 +88,49 @@ def play_case(
             failed[lineup.name] = 0 if played.value is not None else failed[lineup.name] + 1
             rounds.append(played)
             said.append(f"{lineup.name} {number(played.value) if not played.error else 'FAILED'}")
+            if disturbed(played.busy):
+                said[-1] += "*"
         where = f" {transport}" if transport else ""
         print(f"{case.name}{where} {turn + 1}/{settings.rounds}: {', '.join(said)}", flush=True)
     return rounds
 
 
-def list_everything() -> None:
-    """Print the cases and the contenders."""
-    print("cases:")
+def list_everything(settings: Settings) -> None:
+    """Print the cases, what a run of everything takes of time, and the contenders."""
+    found = {contender.name: find(contender) for contender in CONTENDERS}
+    present = [contender for contender in CONTENDERS if not found[contender.name].missing]
+    planned = entries(list(all_cases().values()), present)
+    print("cases, and about how long each takes in a run of everything:")
     for case in all_cases().values():
         where = ", ".join(transport for transport in case.transports if transport)
-        print(f"  {case.name:16}{case.title}, {case.unit}{f' [{where}]' if where else ''}")
+        takes = [
+            f"{entry.transport} {duration(entry.estimate_s(settings))}".strip()
+            for entry in planned
+            if entry.case is case
+        ]
+        print(f"  {case.name:22}{case.title}, {case.unit}{f' [{where}]' if where else ''}")
+        print(f"  {'':22}{', '.join(takes) or 'nobody here can play it'}")
+    total = estimate_s(planned, settings)
+    print(f"together about {duration(total)}, with {settings.rounds} rounds")
     print("contenders:")
-    for contender in CONTENDERS:
-        missing = find(contender).missing
-        print(f"  {contender.name:26}{f'not installed: {missing}' if missing else 'installed'}")
+    for name, presence in found.items():
+        missing = presence.missing
+        print(f"  {name:26}{f'not installed: {missing}' if missing else 'installed'}")
+
+
+def taken(rounds: Sequence[Round], seconds: float) -> dict[str, Any]:
+    """How long the run took, and each case of it; and how many rounds were disturbed."""
+    each: dict[str, float] = {}
+    for played in rounds:
+        where = f"{played.case} {played.transport}".strip()
+        each[where] = each.get(where, 0.0) + played.took_s
+    busy = sum(disturbed(played.busy) for played in rounds)
+    return {"rounds": len(rounds), "seconds": seconds, "busy": busy, "entries": each}
+
+
+def summary(row: Row) -> dict[str, Any]:
+    """A row for the document, which has each round's figures already."""
+    return {name: value for name, value in asdict(row).items() if name != "series"}
 
 
 def write(
@@ -138,11 +145,11 @@ def write(
     judged = verdicts(rows)
     document = about | {
         "required": [asdict(verdict) for verdict in judged],
-        "rows": [asdict(row) for row in rows],
+        "rows": [summary(row) for row in rows],
         "rounds": [asdict(played) for played in rounds],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_text(as_json(document), encoding="utf-8")
     try:
         pictures = drawn_by(path.with_suffix(""), cases, rows)
     except ImportError:
@@ -156,17 +163,17 @@ def write(
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; return the exit status: 1 when a round failed, else 0."""
     options = parser().parse_args(arguments)
+    settings = Settings(options.rounds, DEFAULT.warm_up_s, options.seconds)
+    if options.quick:
+        settings = QUICK
     if options.list:
-        list_everything()
+        list_everything(settings)
         return 0
     try:
         cases = [find_case(name) for name in options.cases] or list(all_cases().values())
         contenders = choose(["zerohop", *options.against], options.contenders)
     except ValueError as error:
         parser().error(str(error))
-    settings = Settings(options.rounds, DEFAULT.warm_up_s, options.seconds)
-    if options.quick:
-        settings = QUICK
     return run(cases, contenders, settings, options)
 
 
@@ -188,14 +195,15 @@ def run(
     machine = describe()
     if machine["load_before"] > usable_cores() / 4:
         print(f"this machine is busy (load {machine['load_before']}): expect noise", flush=True)
+    transports = options.transports or (["tcp"] if options.cases else [])
+    planned = entries(cases, present, transports, by_name=bool(options.contenders))
+    print(f"this takes about {duration(estimate_s(planned, settings))}", flush=True)
     began = time.monotonic()
     rounds: list[Round] = []
-    for case in cases:
-        playing = lineups(case, present, by_name=bool(options.contenders))
-        for transport in case.transports:
-            if playing and (transport in options.transports or transport not in ("tcp", "ipc")):
-                rounds += play_case(case, playing, transport, settings, play_round)
-    print(f"{len(rounds)} rounds in {time.monotonic() - began:.0f} s", flush=True)
+    for entry in planned:
+        rounds += play_entry(entry, settings, play_round)
+    seconds = time.monotonic() - began
+    print(f"{len(rounds)} rounds in {duration(seconds)}", flush=True)
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     name = options.name or ("-".join(options.cases) if options.cases else "default")
     about = {
@@ -205,6 +213,7 @@ def run(
         "versions": versions,
         "settings": asdict(settings),
         "skipped": skipped,
+        "taken": taken(rounds, seconds),
     }
     path = options.json or (None if options.quick else RESULTS / f"{date}-{name}.json")
     if path:

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,14 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def allow_descriptors(count: int) -> None:
+    """Raise this process's own limit to so many descriptors, or as far as it may be raised."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allowed = count if most == resource.RLIM_INFINITY else min(count, most)
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < allowed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
 
 
 def load() -> float:

@@ -14,10 +14,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from bench.busy import Counters, disturbance
 from bench.case import Case, Lineup, Settings
 from bench.machine import ordinary_environment
 
@@ -38,6 +39,8 @@ class Round:
         roles: what each process measured and used, by role.
         error: why there is no value.
         late: roles whose process did not end by itself after its result.
+        busy: what else the machine did meanwhile (``bench.busy``).
+        took_s: how long the round took, with its processes' start and end.
     """
 
     case: str
@@ -48,6 +51,8 @@ class Round:
     roles: dict[str, dict[str, Any]]
     error: str = ""
     late: list[str] = field(default_factory=list)
+    busy: dict[str, float] = field(default_factory=dict)
+    took_s: float = 0.0
 
 
 def shown(text: str) -> str:
@@ -170,6 +175,16 @@ def endpoint_for(transport: str, folder: str) -> str:
 
 
 def play_round(
+    case: Case, lineup: Lineup, transport: str, number: int, settings: Settings
+) -> Round:
+    """Play one round in fresh processes, and note what else the machine did."""
+    before = Counters.now()
+    played = play_unwatched(case, lineup, transport, number, settings)
+    after = Counters.now()
+    return replace(played, busy=disturbance(before, after), took_s=after.at - before.at)
+
+
+def play_unwatched(
     case: Case, lineup: Lineup, transport: str, number: int, settings: Settings
 ) -> Round:
     """Play one round in fresh processes."""

@@ -1,11 +1,11 @@
 """Numbered messages: made once, sent in passes, each compared on arrival.
 
 Building a message for each send would measure the generator, so a stream repeats one *pass* of
-distinct messages. Message *i* of a pass begins with *i* (8 octets, big-endian); what follows is
-random, and different for each *i*. The receiver walks through the same pass and compares every
-message in full with the one that is due: a wrong, lost, repeated or reordered message is seen at
-once. A fault that is a whole number of passes long would look right, so the last message carries
-the number of messages sent, and the receiver's own count must agree.
+distinct messages. Message *i* of a pass begins with *i* (8 octets, big-endian) or with its topic;
+what follows is random, and different for each *i*. The receiver walks through the same pass and
+compares every message in full with the one that is due: a wrong, lost, repeated or reordered
+message is seen at once. A fault that is a whole number of passes long would look right, so the last
+message carries the number of messages sent, and the receiver's own count must agree.
 
 Three markers travel in the stream, where order keeps them honest:
 
@@ -17,6 +17,8 @@ Three markers travel in the stream, where order keeps them honest:
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import cached_property
+from itertools import islice
 from operator import length_hint
 from typing import Any
 
@@ -32,30 +34,34 @@ Message = bytes | list[bytes]
 # small enough to stay in a shared cache, as a real sender's fresh message would.
 PASS_MESSAGES = 1024
 PASS_OCTETS = 4 << 20
-FEWEST_MESSAGES = 32
+FEWEST_MESSAGES = 8
 
 
 class StreamError(Exception):
     """A message arrived that was never sent, or more or fewer than were sent."""
 
 
-def make_pass(size: int, frames: int = 1, messages: int | None = None) -> list[Any]:
+def make_pass(
+    size: int, frames: int = 1, messages: int | None = None, heads: Sequence[bytes] = ()
+) -> list[Any]:
     """The messages of one pass.
 
     Args:
         size: octets of each frame, at least 8.
         frames: frames of each message; 1 gives plain ``bytes``, more give lists.
-        messages: how many; by default what fits ``PASS_OCTETS``, 32 to 1024.
+        messages: how many; by default what fits ``PASS_OCTETS``, 8 to 1024.
+        heads: what the messages begin with, one head each, all different, instead of numbers.
     """
     if messages is None:
         messages = min(PASS_MESSAGES, max(FEWEST_MESSAGES, PASS_OCTETS // (size * frames)))
+    heads = heads or [number.to_bytes(8, "big") for number in range(messages)]
     # Each body is another window on the same random octets: distinct, and quick to make.
-    noise = random.Random(size).randbytes(size + messages * frames)
+    noise = random.Random(size).randbytes(size + len(heads) * frames)
     made: list[Any] = []
-    for number in range(messages):
+    for number, head in enumerate(heads):
         windows = range(number * frames, (number + 1) * frames)
         bodies = [noise[window : window + size] for window in windows]
-        bodies[0] = number.to_bytes(8, "big") + bodies[0][8:]
+        bodies[0] = head + bodies[0][len(head) :]
         made.append(bodies if frames > 1 else bodies[0])
     return made
 
@@ -97,6 +103,11 @@ class Account:
         """How many messages of this pass have been drawn from ``due`` since it began."""
         return len(self.messages) - length_hint(self.due) - self._first
 
+    @cached_property
+    def _numbers(self) -> dict[bytes, int]:
+        """The first frame of each message -> its number; made when something was lost."""
+        return {head_of(message): number for number, message in enumerate(self.messages)}
+
     @property
     def received(self) -> int:
         """Messages received so far; right at any moment, also in the middle of a pass."""
@@ -111,6 +122,12 @@ class Account:
         """``due`` is exhausted: begin the next pass."""
         self._settled += self._drawn()
         self._begin(0)
+
+    def undraw(self) -> None:
+        """What was just drawn from ``due`` has not come: it is due again."""
+        expected = self._first + self._drawn() - 1
+        self._settled += expected - self._first
+        self._begin(expected)
 
     def surprise(self, message: Message) -> bytes:
         """Explain a message that is not the one just drawn from ``due``.
@@ -131,8 +148,8 @@ class Account:
                 if self.lost < 0:
                     raise StreamError(f"{self.received} messages came, {self.sent} were sent")
             return head
-        number = int.from_bytes(head[:8], "big")
-        if number >= len(self.messages) or message != self.messages[number]:
+        number = self._numbers.get(head)
+        if number is None or message != self.messages[number]:
             raise StreamError(f"message {expected} was due, {head[:24]!r} came: never sent")
         self.gaps += 1
         self._settled += 1
@@ -149,23 +166,58 @@ class Account:
             raise StreamError(f"{self.lost} messages lost, {self.gaps} out of order")
 
 
-def receive_pass(recv: Callable[[], Message], account: Account) -> bytes:
-    """Receive the rest of a pass; return the marker that cut it short, or nothing."""
-    for expected in account.due:
+def receive_pass(recv: Callable[[], Message], account: Account, most: int | None = None) -> bytes:
+    """Receive the rest of a pass, or so many; return the marker that cut it short, or nothing."""
+    for expected in account.due if most is None else islice(account.due, most):
         message = recv()
         if message != expected:
             return account.surprise(message)
-    account.end_pass()
+    if not length_hint(account.due):
+        account.end_pass()
     return b""
 
 
-async def receive_pass_async(recv: Callable[[], Awaitable[Message]], account: Account) -> bytes:
+async def receive_pass_async(
+    recv: Callable[[], Awaitable[Message]], account: Account, most: int | None = None
+) -> bytes:
     """``receive_pass`` with one ``await`` a message, as an asyncio program would write it."""
-    for expected in account.due:
+    for expected in account.due if most is None else islice(account.due, most):
         message = await recv()
         if message != expected:
             return account.surprise(message)
-    account.end_pass()
+    if not length_hint(account.due):
+        account.end_pass()
+    return b""
+
+
+def receive_ready(
+    recv: Callable[[int], Message],
+    no_wait: int,
+    empty: type[Exception],
+    account: Account,
+    most: int,
+) -> bytes:
+    """Receive what is there, at most so many, without waiting; return the marker that ended it.
+
+    What a program does with a socket that its Poller named.
+
+    Args:
+        recv: takes the flags.
+        no_wait: the flag that says not to wait.
+        empty: what it raises when nothing is there.
+        account: of this socket.
+        most: so that one socket does not keep the others waiting.
+    """
+    try:
+        for expected in islice(account.due, most):
+            message = recv(no_wait)
+            if message != expected:
+                return account.surprise(message)
+    except empty:
+        account.undraw()
+        return b""
+    if not length_hint(account.due):
+        account.end_pass()
     return b""
 
 

@@ -1,12 +1,16 @@
 """Rounds to rows: medians, spread, and how one contender compares with another. Pure."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from bench.busy import disturbed
 from bench.case import Case
 from bench.rounds import Round
+
+CPU = "CPU µs a message"  # of all processes of a round; the CPU seconds of a million messages, too
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,8 @@ class Row:
         delivered: messages of all rounds that were.
         errors: why rounds failed, each reason once.
         late: roles that did not end by themselves, each once.
+        busy: rounds in which the machine had much else to do.
+        series: name of a detail or ``CPU`` -> round number -> its value there.
     """
 
     case: str
@@ -44,11 +50,17 @@ class Row:
     delivered: int = 0
     errors: list[str] = field(default_factory=list)
     late: list[str] = field(default_factory=list)
+    busy: int = 0
+    series: dict[str, dict[int, float]] = field(default_factory=dict)
+
+    def figures(self, name: str = "") -> dict[int, float]:
+        """Round number -> the row's value, or a detail, or ``CPU``; empty if it has none."""
+        return self.series.get(name, {}) if name else self.values
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times one row's value another's is.
+    """How many times one row's figure another's is.
 
     Attributes:
         of_medians: the ratio of the two medians.
@@ -81,12 +93,14 @@ def row_of(case: Case, rounds: Sequence[Round]) -> Row:
     """The rounds of one contender in one case over one transport, as one row."""
     good = [played for played in rounds if played.value is not None]
     values = {played.number: played.value for played in good if played.value is not None}
-    details: dict[str, list[float]] = {}
+    series: dict[str, dict[int, float]] = {}
     for played in good:
+        if (used := cpu_us_of(played)) is not None:
+            series.setdefault(CPU, {})[played.number] = used
         for result in played.roles.values():
             for name, value in result.get("detail", {}).items():
-                details.setdefault(name, []).append(value)
-    per_message = [used for played in good if (used := cpu_us_of(played)) is not None]
+                series.setdefault(name, {})[played.number] = value
+    medians = {name: median(found.values()) for name, found in series.items()}
     results = [result for played in good for result in played.roles.values()]
     return Row(
         case=case.name,
@@ -100,12 +114,14 @@ def row_of(case: Case, rounds: Sequence[Round]) -> Row:
         highest=max(values.values(), default=None),
         cpu_s=medians_of(good, lambda result: result.get("cpu_s")),
         memory_mib=medians_of(good, lambda result: result.get("memory_mib")),
-        cpu_us=median(per_message) if per_message else None,
-        detail={name: median(found) for name, found in details.items()},
+        cpu_us=medians.pop(CPU, None),
+        detail=medians,
         lost=sum(result.get("lost", 0) for result in results),
         delivered=sum(result.get("messages", 0) for result in results),
         errors=list(dict.fromkeys(played.error for played in rounds if played.error)),
         late=list(dict.fromkeys(role for played in good for role in played.late)),
+        busy=sum(disturbed(played.busy) for played in rounds),
+        series=series,
     )
 
 
@@ -121,20 +137,28 @@ def rows_of(cases: Sequence[Case], rounds: Sequence[Round]) -> list[Row]:
     return rows
 
 
-def find_row(rows: Iterable[Row], case: str, lineup: str, transport: str = "") -> Row | None:
-    """The row of a contender, over any transport if none is given; None if it has no value."""
+def find_row(
+    rows: Iterable[Row], case: str, lineup: str, transport: str = "", figure: str = ""
+) -> Row | None:
+    """A contender's row in a case, over any transport if none is given; None without the figure."""
     for row in rows:
         wanted = row.case == case and row.lineup == lineup and transport in ("", row.transport)
-        if wanted and row.median is not None:
+        if wanted and row.figures(figure):
             return row
     return None
 
 
-def ratio(ours: Row, theirs: Row) -> Ratio:
-    """Compare two rows that both have values."""
-    assert ours.median is not None
-    assert theirs.median is not None
-    of_medians = ours.median / theirs.median
-    both = ours.values.keys() & theirs.values.keys()
-    paired = [ours.values[number] / theirs.values[number] for number in both] or [of_medians]
+def ratio(ours: Row, theirs: Row, figure: str = "") -> Ratio:
+    """Compare a figure that both rows have: the values, a detail, or ``CPU``."""
+    mine, others = ours.figures(figure), theirs.figures(figure)
+    of_medians = quotient(median(mine.values()), median(others.values()))
+    both = mine.keys() & others.keys()
+    paired = [quotient(mine[number], others[number]) for number in both] or [of_medians]
     return Ratio(of_medians, min(paired), max(paired))
+
+
+def quotient(mine: float, other: float) -> float:
+    """A ratio; infinite where the other is nought, as a detail may be."""
+    if other:
+        return mine / other
+    return math.inf if mine else 1.0

@@ -1,41 +1,21 @@
 """A run as a Markdown page. Pure.
 
-First what was required, then where Zerohop is behind, then every case in full: a reader should not
-have to look for the bad news.
+First what was required, then where Zerohop is behind, then what a message costs, then every case in
+full: a reader should not have to look for the bad news.
 """
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
+from bench.busy import DISTURBED
 from bench.case import Case
 from bench.contenders import BY_NAME, REFERENCE
+from bench.markdown import number, span, table
+from bench.plan import duration
 from bench.required import Verdict
-from bench.summary import Row, find_row, ratio
-
-
-def number(value: float | None) -> str:
-    """Three significant digits, or whole thousands with separators; a dash for nothing."""
-    if value is None:
-        return "-"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
-
-
-def span(lowest: float | None, highest: float | None) -> str:
-    """From the lowest to the highest; a dash for nothing."""
-    return "-" if lowest is None else f"{number(lowest)} - {number(highest)}"
-
-
-def line(cells: Sequence[str]) -> str:
-    """One line of a table."""
-    return "| " + " | ".join(cells) + " |"
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table whose first column is text and whose others are numbers."""
-    rule = line([":--", *["--:"] * (len(head) - 1)])
-    return [line(head), rule, *map(line, rows), ""]
+from bench.standing import behind, processor_section, required_section
+from bench.summary import CPU, Row, find_row, ratio
 
 
 def reference_row(row: Row, rows: Sequence[Row]) -> Row | None:
@@ -53,7 +33,7 @@ def case_section(case: Case, transport: str, rows: Sequence[Row]) -> list[str]:
     per_message = any(row.cpu_us is not None for row in rows)
     lossy = any(row.lost for row in rows)
     head = ["contender", case.unit, "lowest - highest", "x pyzmq", *details]
-    head += ["CPU µs a message"] if per_message else []
+    head += [CPU] if per_message else []
     head += [f"CPU s, {role}" for role in roles]
     head += [f"MiB, {role}" for role in roles if any(role in row.memory_mib for row in rows)]
     head += ["lost"] if lossy else []
@@ -70,7 +50,8 @@ def case_section(case: Case, transport: str, rows: Sequence[Row]) -> list[str]:
         cells += [number(row.cpu_s.get(role)) for role in roles]
         cells += [number(row.memory_mib.get(role)) for role in roles if f"MiB, {role}" in head]
         cells += [share(row.lost, row.lost + row.delivered)] if lossy else []
-        cells += [f"{len(row.values)}/{row.tried}"]
+        busy = f", {row.busy} busy" if row.busy else ""
+        cells += [f"{len(row.values)}/{row.tried}{busy}"]
         lines.append(cells)
     where = f" ({transport})" if transport else ""
     better = "higher" if case.higher_is_better else "lower"
@@ -98,64 +79,24 @@ def notes(rows: Sequence[Row]) -> list[str]:
         if row.errors:
             said.append(f"* {row.lineup}: {failed} of {row.tried} failed: {'; '.join(row.errors)}")
         if row.lost:
-            said.append(f"* {row.lineup}: its publisher dropped; its rate is not comparable")
+            said.append(f"* {row.lineup}: it lost messages; its figure is not comparable")
         if row.late:
             said.append(f"* {row.lineup}: did not end by itself: {', '.join(row.late)}")
     return [*said, ""] if said else []
 
 
-def required_section(verdicts: Sequence[Verdict]) -> list[str]:
-    """The required figures."""
-    words = {True: "yes", False: "**no**", None: "not measured"}
-    lines = [
-        [
-            verdict.title,
-            verdict.must,
-            number(verdict.measured),
-            span(verdict.lowest, verdict.highest),
-            words[verdict.reached],
-        ]
-        for verdict in verdicts
-    ]
-    head = ["figure", "must", "measured", "over the rounds", "reached"]
-    return ["## Required", "", *table(head, lines)] if lines else []
-
-
-def rivals(ours: Row, rows: Sequence[Row]) -> list[Row]:
-    """Other libraries' rows in the same case, transport, style and loop; without losses."""
-    mine = BY_NAME[ours.lineup]
-    found = []
-    for row in rows:
-        other = BY_NAME.get(row.lineup)
-        if other is None or other.family in ("zerohop", "floor"):
-            continue
-        place = (row.case, row.transport, other.style, other.uvloop)
-        if place == (ours.case, ours.transport, mine.style, mine.uvloop):
-            found.append(row)
-    return [row for row in found if row.median is not None and not row.lost]
-
-
-def behind(cases: Sequence[Case], rows: Sequence[Row]) -> list[str]:
-    """Where another library is ahead of Zerohop, where we failed, and where we lost messages."""
-    said = []
-    for case in cases:
-        for ours in rows:
-            contender = BY_NAME.get(ours.lineup)
-            if ours.case != case.name or contender is None or contender.family != "zerohop":
-                continue
-            where = f"{case.title}{f' ({ours.transport})' if ours.transport else ''}"
-            if len(ours.values) < ours.tried:
-                said.append(
-                    f"* {where}: {ours.lineup} failed {ours.tried - len(ours.values)} times"
-                )
-            if ours.lost:
-                said.append(f"* {where}: {ours.lineup} lost {ours.lost:,} messages")
-            for theirs in rivals(ours, rows) if ours.median is not None else []:
-                times = ratio(theirs, ours).of_medians
-                if times != 1 and (times > 1) == case.higher_is_better:
-                    said.append(f"* {where}: {theirs.lineup} is at {times:.2f} x {ours.lineup}")
-    heading = ["## Where Zerohop is behind", ""]
-    return [*heading, *(said or ["Nowhere among the cases of this run."]), ""]
+def taken(about: dict[str, Any]) -> list[str]:
+    """How long the run took, and how much of that time the machine had other work."""
+    longest, seconds = max(about["entries"].items(), key=itemgetter(1), default=("", 0.0))
+    said = f"{about['rounds']} rounds in {duration(about['seconds'])}"
+    said += f", the longest case {longest} in {duration(seconds)}." if longest else "."
+    if about["busy"]:
+        said += (
+            f" In {about['busy']} of them other programs, or other guests of the host, took more "
+            f"than {DISTURBED:.0%} of the cores' time: such rounds count like the others, and each "
+            "row says how many it had."
+        )
+    return [said, ""]
 
 
 def page(
@@ -180,12 +121,15 @@ def page(
         f"{settings['rounds']} round(s) of {settings['measure_s']:g} s after "
         f"{settings['warm_up_s']:g} s of warm-up, contenders taking turns, fresh processes each "
         "time, no pinning; the figures are medians. All contenders with their defaults: high-water "
-        "marks of 1000, copying sends and receives. Every message is compared with the one due.",
+        "marks of 1000, copying sends and receives; what a case sets instead, it sets for all. "
+        "Every message is compared with the one due.",
         "",
+        *taken(about["taken"]),
         *(f"* skipped: {name}: {reason}" for name, reason in about["skipped"].items()),
         *([""] if about["skipped"] else []),
         *required_section(verdicts),
         *(behind(cases, rows) if any(row.lineup.startswith("zerohop") for row in rows) else []),
+        *processor_section(cases, rows),
         *(f"![{picture}]({picture})\n" for picture in pictures),
         "## Cases",
         "",

@@ -15,6 +15,7 @@ from bench.case import Play, Role, Settings
 from bench.cases import find_case
 from bench.contenders import BY_NAME
 from bench.control import Control
+from bench.machine import allow_descriptors
 
 
 def loop_factory(role: Role) -> Callable[[], asyncio.AbstractEventLoop]:
@@ -41,6 +42,7 @@ def main() -> None:
     faulthandler.dump_traceback_later(settings.limit_s, exit=True)
     try:
         case, contender = find_case(orders["case"]), BY_NAME[orders["contender"]]
+        allow_descriptors(case.parameters.get("descriptors", 0))
         role = Role(contender, case.parameters, settings, orders["endpoint"], control)
         play: Play = getattr(case.parts[orders["role"]], contender.style)
         if inspect.iscoroutinefunction(play):

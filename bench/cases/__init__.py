@@ -10,7 +10,19 @@ from importlib import import_module
 from bench.case import Case
 
 # The order of the report; a module that is not named here comes after these.
-ORDER = ("pushpull", "reqrep", "inproc", "imports", "ticker", "pubsub", "crossed")
+ORDER = (
+    "pushpull",
+    "reqrep",
+    "pubsub",
+    "topics",
+    "router",
+    "inproc",
+    "connections",
+    "reconnect",
+    "imports",
+    "ticker",
+    "crossed",
+)
 
 
 @cache

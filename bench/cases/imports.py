@@ -19,6 +19,7 @@ from bench.machine import ordinary_environment
 
 FLOOR = {"blocking": "socket", "asyncio": "asyncio"}
 INTERPRETERS = 5
+MEMORY = "memory MiB"
 
 MEASURE = """
 import sys, time
@@ -94,7 +95,7 @@ def start(program: str | dict[str, str], contender: Contender) -> Result:
     seconds, octets, modules, cpu_s = min(runs)
     return {
         "value": seconds * 1e3,
-        "detail": {"memory MiB": octets / (1 << 20), "modules": modules},
+        "detail": {MEMORY: octets / (1 << 20), "modules": modules},
         "cpu_s": cpu_s,
     }
 
@@ -107,6 +108,8 @@ CASES = (
         higher_is_better=False,
         transports=("",),
         probe=partial(start, IMPORT),
+        round_s=0.4,
+        compared=(MEMORY,),
     ),
     Case(
         name="import-socket",
@@ -116,6 +119,8 @@ CASES = (
         transports=("",),
         floor=False,
         probe=partial(start, SOCKET),
+        round_s=0.5,
+        compared=(MEMORY,),
     ),
     Case(
         name="import-message",
@@ -125,5 +130,7 @@ CASES = (
         transports=("",),
         floor=False,
         probe=partial(start, MESSAGE),
+        round_s=0.5,
+        compared=(MEMORY,),
     ),
 )

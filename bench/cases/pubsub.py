@@ -1,11 +1,16 @@
-"""PUB to one and to eight SUBs: how many messages are delivered in a second, to all together.
+"""PUB to 1, 8 and 64 SUBs: how many messages are delivered in a second, to all together.
 
 The publisher waits at its high-water mark instead of dropping (``Library.never_drop``), so the
-slowest subscriber sets the pace; what is lost all the same is reported, not hidden. The SUBs live
-in one process: a task each on the loop, or taken in turn, a pass each, by one blocking thread.
+slowest subscriber sets the pace; what is lost all the same is reported, not hidden.
+
+The SUBs live in one process, served as a program would serve them: a task each on the loop; or one
+blocking thread that waits in a Poller for any of them and takes from each what is there. (Waiting
+for one particular SUB while others have messages is what no program does, and it holds up a
+library whose caller does the I/O.)
 """
 
 import asyncio
+import random
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -21,26 +26,39 @@ from bench.stream import (
     make_pass,
     receive_pass,
     receive_pass_async,
+    receive_ready,
     receive_until,
     receive_until_async,
     send_for,
 )
 
-# In turn, each SUB may be this far ahead of the others: well below the high-water mark of 1000, or
-# the publisher would wait for a SUB that is not being read.
-PASS = 128
+PASS = 128  # messages between two looks at the clock, and at one SUB before the next has its turn
 REPEAT_S = 0.005
 
-# Left to itself, the kernel keeps some 50,000 messages for each SUB, and a slow contender's round
-# would be six parts emptying buffers to one part sending.
+# Octets that the kernel keeps for each connection, at each end. Left to itself it keeps some 50,000
+# messages, and a slow contender's round would be six parts emptying buffers to one part sending.
 BUFFER = 128 << 10
+
+
+def opened(role: Role, kind: str) -> Any:
+    """A PUB or a SUB.
+
+    From nine SUBs on, kernel buffers and high-water marks shrink, for all, so that no more messages
+    are under way than for eight.
+    """
+    socket = role.library.open(kind)
+    part = max(1, role.case["subscribers"] // 8)
+    role.library.bound_buffers(socket, BUFFER // part)
+    if part > 1:
+        for option in ("SNDHWM", "RCVHWM"):
+            role.library.set_if_known(socket, option, 1000 // part)
+    return socket
 
 
 def publisher(role: Role) -> Any:
     """A bound PUB that waits rather than drops."""
-    socket = role.library.open("PUB")
+    socket = opened(role, "PUB")
     role.library.never_drop(socket)
-    role.library.bound_buffers(socket, BUFFER)
     return role.bind(socket)
 
 
@@ -57,7 +75,7 @@ def repeat_blocking(
 
 def publish_blocking(role: Role) -> Result:
     """Probe until every subscription has come, then send for a while."""
-    messages = make_pass(role.case["size"], messages=PASS)
+    messages = pass_of(role)
     send = publisher(role).send
     repeat_blocking(role, send, PROBE, until="go")
     sent = send_for(send, messages, role.settings.warm_up_s)
@@ -80,7 +98,7 @@ async def repeat_async(
 
 async def publish_async(role: Role) -> Result:
     """``publish_blocking`` with awaits."""
-    messages = make_pass(role.case["size"], messages=PASS)
+    messages = pass_of(role)
     send, again = publisher(role).send, role.library.again
     await repeat_async(role, send, PROBE, until="go")
     sent = await publish_for_async(send, again, messages, role.settings.warm_up_s)
@@ -116,17 +134,28 @@ async def publish_for_async(
             return sent
 
 
+def topics(role: Role) -> list[bytes]:
+    """The case's topics, in a shuffled order that is the same in both processes; or none."""
+    count = role.case.get("topics", 0)
+    made = [b"topic.%05d" % number for number in range(count)]
+    random.Random(count).shuffle(made)
+    return made
+
+
+def pass_of(role: Role) -> list[Any]:
+    """The messages: one for each topic, or numbered."""
+    return make_pass(role.case["size"], messages=PASS, heads=topics(role))
+
+
 def subscribers(role: Role) -> tuple[list[Any], list[Account]]:
     """The SUBs, subscribed to everything, and an account for each."""
     endpoint = role.control.wait("endpoint")
-    messages = make_pass(role.case["size"], messages=PASS)
-    count = role.case["subscribers"]
-    sockets = [role.library.open("SUB") for _ in range(count)]
+    messages = pass_of(role)
+    sockets = [opened(role, "SUB") for _ in range(role.case["subscribers"])]
     for socket in sockets:
-        role.library.bound_buffers(socket, BUFFER)
         socket.subscribe(b"")
         socket.connect(endpoint)
-    return sockets, [Account(messages) for _ in range(count)]
+    return sockets, [Account(messages) for _ in sockets]
 
 
 class Delivery:
@@ -146,8 +175,8 @@ class Delivery:
     def _received(self) -> int:
         return sum(account.received for account in self._accounts)
 
-    def pass_done(self) -> None:
-        """Some SUB has received a pass; the first begins the warm-up."""
+    def progress(self) -> None:
+        """Some SUB has received something; the first begins the warm-up."""
         now = time.perf_counter()
         if not self._until:
             self._until = now + self._warm_up_s
@@ -174,19 +203,42 @@ class Delivery:
 
 
 def subscribe_blocking(role: Role) -> Result:
-    """Take the SUBs in turn, a pass each."""
+    """One SUB is received from; several are waited for in a Poller."""
     sockets, accounts = subscribers(role)
-    waiting = list(zip(sockets, accounts, strict=True))
-    for socket, account in waiting:
+    for socket, account in zip(sockets, accounts, strict=True):
         receive_until(socket.recv, account, PROBE)
     role.control.tell(ready=True)
     delivery = Delivery(accounts, role.settings.warm_up_s)
-    while waiting:
-        for socket, account in waiting:
-            if not receive_pass(socket.recv, account):
-                delivery.pass_done()
-        waiting = [(socket, account) for socket, account in waiting if account.sent is None]
+    if len(sockets) == 1:
+        receive_alone(sockets[0].recv, accounts[0], delivery)
+    else:
+        receive_polling(role, dict(zip(sockets, accounts, strict=True)), delivery)
     return delivery.result()
+
+
+def receive_alone(recv: Callable[[], bytes], account: Account, delivery: Delivery) -> None:
+    """Receive to the end."""
+    while account.sent is None:
+        if not receive_pass(recv, account, PASS):
+            delivery.progress()
+
+
+def receive_polling(role: Role, accounts: dict[Any, Account], delivery: Delivery) -> None:
+    """Receive to the end of all, from whichever SUB has something."""
+    poller, no_wait, empty = (
+        role.library.poller([*accounts]),
+        role.library.no_wait,
+        role.library.empty,
+    )
+    waiting = len(accounts)
+    while waiting:
+        for socket, _ in poller.poll():
+            account = accounts[socket]
+            if not receive_ready(socket.recv, no_wait, empty, account, PASS):
+                delivery.progress()
+            elif account.sent is not None:
+                poller.unregister(socket)
+                waiting -= 1
 
 
 async def subscribe_async(role: Role) -> Result:
@@ -196,27 +248,32 @@ async def subscribe_async(role: Role) -> Result:
     await asyncio.gather(*(receive_until_async(s.recv, a, PROBE) for s, a in pairs))
     role.control.tell(ready=True)
     delivery = Delivery(accounts, role.settings.warm_up_s)
-
-    async def receive(socket: Any, account: Account) -> None:
-        while account.sent is None:
-            if not await receive_pass_async(socket.recv, account):
-                delivery.pass_done()
-
-    await asyncio.gather(*(receive(socket, account) for socket, account in pairs))
+    await asyncio.gather(*(receive_alone_async(s.recv, a, delivery) for s, a in pairs))
     return delivery.result()
 
+
+async def receive_alone_async(
+    recv: Callable[[], Awaitable[bytes]], account: Account, delivery: Delivery
+) -> None:
+    """``receive_alone`` with awaits."""
+    while account.sent is None:
+        if not await receive_pass_async(recv, account, PASS):
+            delivery.progress()
+
+
+PARTS = {
+    "sender": Part(publish_blocking, publish_async),
+    "receiver": Part(subscribe_blocking, subscribe_async),
+}
 
 CASES = tuple(
     Case(
         name=f"pubsub-{count}",
         title=f"PUB to {text}, 64 B, delivered to all together",
         unit="msg/s",
-        parts={
-            "sender": Part(publish_blocking, publish_async),
-            "receiver": Part(subscribe_blocking, subscribe_async),
-        },
+        parts=PARTS,
         parameters={"size": 64, "subscribers": count},
         floor=False,
     )
-    for count, text in ((1, "one SUB"), (8, "eight SUBs"))
+    for count, text in ((1, "one SUB"), (8, "eight SUBs"), (64, "64 SUBs"))
 )

@@ -2,6 +2,9 @@
 
 PULL binds, PUSH connects. The sender sends for a fixed time; the receiver's clock runs from the
 start marker to the end marker, so all that was sent in between has arrived.
+
+The high-water marks are everyone's own, 1000, up to 256 KiB. A thousand messages of 4 MiB would be
+4 GB on each side, which no program wants to wait in a queue: there the marks are 64, for all.
 """
 
 from collections.abc import Callable
@@ -29,11 +32,20 @@ def verb(role: Role, socket: Any, name: str) -> Callable[..., Any]:
     return method
 
 
+def opened(role: Role, kind: str) -> Any:
+    """A socket, with the case's high-water marks if it has any."""
+    socket = role.library.open(kind)
+    if marks := role.case.get("hwm"):
+        for option in ("SNDHWM", "RCVHWM"):  # the floor has none
+            role.library.set_if_known(socket, option, marks)
+    return socket
+
+
 def push_blocking(role: Role) -> Result:
     """Send for a while, say how many those were, and live until all have arrived."""
     frames = role.case["frames"]
     messages = make_pass(role.case["size"], frames)
-    socket = role.connect(role.library.open("PUSH"))
+    socket = role.connect(opened(role, "PUSH"))
     send = verb(role, socket, "send")
     sent = send_for(send, messages, role.settings.warm_up_s)
     clock = Clock()
@@ -49,7 +61,7 @@ async def push_async(role: Role) -> Result:
     """``push_blocking`` with awaits."""
     frames = role.case["frames"]
     messages = make_pass(role.case["size"], frames)
-    socket = role.connect(role.library.open("PUSH"))
+    socket = role.connect(opened(role, "PUSH"))
     send = verb(role, socket, "send")
     sent = await send_for_async(send, messages, role.settings.warm_up_s)
     clock = Clock()
@@ -63,7 +75,7 @@ async def push_async(role: Role) -> Result:
 def pull_blocking(role: Role) -> Result:
     """Receive everything, comparing each message with the one that is due."""
     account = Account(make_pass(role.case["size"], role.case["frames"]))
-    socket = role.bind(role.library.open("PULL"))
+    socket = role.bind(opened(role, "PULL"))
     recv = verb(role, socket, "recv")
     receive_until(recv, account, START)
     before, clock = account.received, Clock()
@@ -74,7 +86,7 @@ def pull_blocking(role: Role) -> Result:
 async def pull_async(role: Role) -> Result:
     """``pull_blocking`` with awaits."""
     account = Account(make_pass(role.case["size"], role.case["frames"]))
-    socket = role.bind(role.library.open("PULL"))
+    socket = role.bind(opened(role, "PULL"))
     recv = verb(role, socket, "recv")
     await receive_until_async(recv, account, START)
     before, clock = account.received, Clock()
@@ -101,17 +113,34 @@ PARTS = {
     "receiver": Part(pull_blocking, pull_async),
     "sender": Part(push_blocking, push_async),
 }
-SIZES = {64: "64 B", 1 << 10: "1 KiB", 16 << 10: "16 KiB", 256 << 10: "256 KiB"}
+SIZES = {
+    16: "16 B",
+    64: "64 B",
+    128: "128 B",
+    1 << 10: "1 KiB",
+    16 << 10: "16 KiB",
+    256 << 10: "256 KiB",
+    4 << 20: "4 MiB",
+}
+OVER_IPC_TOO = (64, 1 << 10, 256 << 10)  # in a run of everything
+FEW = {4 << 20: 64}  # size -> high-water marks, where the defaults would be out of place
+
+
+def short(text: str) -> str:
+    """``64``, ``1k`` or ``4m`` for ``64 B``, ``1 KiB`` or ``4 MiB``."""
+    return text.replace(" ", "").removesuffix("iB").removesuffix("B").lower()
+
 
 CASES = (
     *(
         Case(
-            name=f"pushpull-{text.replace(' ', '').removesuffix('iB').removesuffix('B').lower()}",
+            name=f"pushpull-{short(text)}",
             title=f"PUSH to PULL, {text}",
             unit="msg/s",
             parts=PARTS,
-            parameters={"size": size, "frames": 1},
+            parameters={"size": size, "frames": 1, "hwm": FEW.get(size, 0)},
             uvloop=size == 64,
+            in_full=("tcp", "ipc") if size in OVER_IPC_TOO else (),
         )
         for size, text in SIZES.items()
     ),

@@ -16,7 +16,7 @@ from bench.floor.flood import connect_as_push, flood
 from bench.stream import Account, make_pass, receive_pass_async, receive_until_async
 
 TICK_S = 0.001
-LONGER_S = 1.0
+LONGER_S = 0.5
 
 
 class Watch:

@@ -1,11 +1,14 @@
 """Choosing what to play, and in which order."""
 
+import json
+
 import pytest
 
 from bench.case import Lineup, Settings
 from bench.cases import all_cases
-from bench.cli import GIVE_UP_AFTER, lineups, main, parser, play_case, write
-from bench.contenders import BY_NAME, CONTENDERS, Contender, choose, find
+from bench.cli import GIVE_UP_AFTER, main, parser, play_entry, taken, write
+from bench.contenders import BY_NAME, Contender, Presence, choose, find
+from bench.plan import Entry, lineups
 from bench.rounds import Round
 
 ONE = Settings(rounds=1)
@@ -30,11 +33,8 @@ ABOUT = {
     "versions": {},
     "settings": {"rounds": 1, "warm_up_s": 0.2, "measure_s": 1.0},
     "skipped": {},
+    "taken": {"rounds": 1, "seconds": 1.0, "busy": 0, "entries": {}},
 }
-
-
-def names_of(case, contenders=CONTENDERS, *, by_name=False):
-    return [lineup.name for lineup in lineups(all_cases()[case], contenders, by_name=by_name)]
 
 
 def play(*failing):
@@ -47,48 +47,12 @@ def play(*failing):
     return played
 
 
-def test_every_case_has_a_name_of_its_own_and_a_contender():
-    modules = [case for case in all_cases().values() if names_of(case.name)]
-    assert len(modules) == len(all_cases()) >= 13
-
-
-def test_blocking_and_asyncio_cases_have_their_own_contenders():
-    assert names_of("inproc-threads") == ["zerohop", "pyzmq", "pyomq", "floor"]
-    assert names_of("inproc-loop") == ["zerohop.asyncio", "zmq.asyncio", "pyomq.asyncio"]
-
-
-def test_uvloop_plays_where_the_case_says_so_or_when_asked_by_name():
-    uvloop = [BY_NAME["zmq.asyncio+uvloop"]]
-    assert names_of("pushpull-64", uvloop) == ["zmq.asyncio+uvloop"]
-    assert names_of("pushpull-1k", uvloop) == []
-    assert names_of("pushpull-1k", uvloop, by_name=True) == ["zmq.asyncio+uvloop"]
-
-
-def test_crossed_pairs_are_ours_and_pyzmq_both_ways_in_one_style():
-    assert names_of("crossed") == [
-        "zerohop -> pyzmq",
-        "pyzmq -> zerohop",
-        "zerohop.asyncio -> zmq.asyncio",
-        "zmq.asyncio -> zerohop.asyncio",
-    ]
-
-
-def test_without_ours_the_others_are_crossed_with_pyzmq():
-    assert names_of("crossed", [BY_NAME["pyzmq"], BY_NAME["pyomq"]]) == [
-        "pyomq -> pyzmq",
-        "pyzmq -> pyomq",
-    ]
-
-
-def test_each_role_of_a_pair_uses_its_own_library():
-    pair = lineups(all_cases()["crossed"], [BY_NAME["zerohop"], BY_NAME["pyzmq"]], by_name=False)[0]
-    assert pair.contender("sender").name == "zerohop"
-    assert pair.contender("receiver").name == "pyzmq"
+def entry(family, transport="tcp"):
+    return Entry(PUSHPULL, transport, lineups(PUSHPULL, choose([family]), by_name=False))
 
 
 def test_contenders_take_turns_and_each_round_begins_with_another():
-    playing = lineups(PUSHPULL, choose(["pyzmq"]), by_name=False)
-    rounds = play_case(PUSHPULL, playing, "tcp", Settings(rounds=2), play())
+    rounds = play_entry(entry("pyzmq"), Settings(rounds=2), play())
     assert [(r.number, r.lineup) for r in rounds] == [
         (1, "pyzmq"),
         (1, "zmq.asyncio"),
@@ -100,8 +64,7 @@ def test_contenders_take_turns_and_each_round_begins_with_another():
 
 
 def test_a_contender_that_keeps_failing_does_not_keep_the_others_waiting():
-    playing = lineups(PUSHPULL, choose(["pyzmq"]), by_name=False)
-    rounds = play_case(PUSHPULL, playing, "tcp", Settings(rounds=5), play("pyzmq"))
+    rounds = play_entry(entry("pyzmq"), Settings(rounds=5), play("pyzmq"))
     turns = [r.lineup for r in rounds]
     assert (turns.count("pyzmq"), turns.count("zmq.asyncio")) == (GIVE_UP_AFTER, 5)
 
@@ -131,10 +94,12 @@ def test_a_full_command_line_is_understood():
     assert (options.rounds, options.transports, options.json.name) == (5, ["tcp", "ipc"], "a.json")
 
 
-def test_the_list_names_every_case_and_contender(capsys):
+def test_the_list_names_every_case_and_contender(capsys, monkeypatch):
+    monkeypatch.setattr("bench.cli.find", lambda _contender: Presence({"x": "1"}))
     assert main(["--list"]) == 0
     said = capsys.readouterr().out
     assert [name for name in (*all_cases(), *BY_NAME) if f"  {name} " not in said] == []
+    assert "together about " in said
 
 
 def without_matplotlib(_stem, _cases, _rows):
@@ -142,16 +107,78 @@ def without_matplotlib(_stem, _cases, _rows):
 
 
 def test_a_run_is_written_as_json_and_as_a_page_also_without_pictures(tmp_path, capsys):
-    playing = lineups(PUSHPULL, choose(["pyzmq"]), by_name=False)
-    rounds = play_case(PUSHPULL, playing, "tcp", ONE, play())
+    rounds = play_entry(entry("pyzmq"), ONE, play())
     text = write(tmp_path / "new" / "run.json", ABOUT, [PUSHPULL], rounds, without_matplotlib)
     assert "no pictures" in capsys.readouterr().err
     assert (tmp_path / "new" / "run.md").read_text(encoding="utf-8") == text
     assert "![" not in text
-    assert '"lineup": "zmq.asyncio"' in (tmp_path / "new" / "run.json").read_text(encoding="utf-8")
+    written = json.loads((tmp_path / "new" / "run.json").read_text(encoding="utf-8"))
+    assert [row["lineup"] for row in written["rows"]] == [played.lineup for played in rounds]
+    assert [played["value"] for played in written["rounds"]] == [1.0] * 3
 
 
 def test_the_page_shows_the_pictures_that_were_drawn(tmp_path):
-    rounds = play_case(PUSHPULL, [Lineup(BY_NAME["pyzmq"], BY_NAME["pyzmq"])], "tcp", ONE, play())
+    alone = [Lineup(BY_NAME["pyzmq"], BY_NAME["pyzmq"])]
+    rounds = play_entry(Entry(PUSHPULL, "tcp", alone), ONE, play())
     text = write(tmp_path / "a.json", ABOUT, [PUSHPULL], rounds, lambda *_: [tmp_path / "a-x.svg"])
     assert "![a-x.svg](a-x.svg)" in text
+
+
+def test_how_long_each_case_took_is_added_up_and_disturbed_rounds_are_counted():
+    rounds = [
+        Round("a", "tcp", "pyzmq", 1, 1.0, {}, took_s=0.5, busy={"others": 0.5, "stolen": 0.0}),
+        Round("a", "tcp", "pyomq", 1, 1.0, {}, took_s=1.0, busy={"others": 0.01, "stolen": 0.0}),
+        Round("b", "", "pyzmq", 1, 1.0, {}, took_s=2.0),
+    ]
+    assert taken(rounds, 4.0) == {
+        "rounds": 3,
+        "seconds": 4.0,
+        "busy": 1,
+        "entries": {"a tcp": 1.5, "b": 2.0},
+    }
+
+
+def test_a_disturbed_round_is_marked_where_it_is_played(capsys):
+    def played(case, lineup, transport, number, _settings):
+        return Round(case.name, transport, lineup.name, number, 1.0, {}, busy={"others": 0.9})
+
+    play_entry(entry("pyomq"), ONE, played)
+    assert "pyomq 1*, pyomq.asyncio 1*" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "transports"),
+    [
+        ("pushpull-64", {"tcp"}),
+        ("pushpull-64 --transports ipc", {"ipc"}),
+        ("pushpull-64 inproc-threads --transports tcp,ipc", {"tcp", "ipc", "inproc"}),
+    ],
+)
+def test_cases_by_name_are_played_over_tcp_or_over_what_is_asked(monkeypatch, line, transports):
+    asked = []
+
+    def played(case, lineup, transport, number, _settings):
+        asked.append(transport)
+        return Round(case.name, transport, lineup.name, number, 1.0, {})
+
+    monkeypatch.setattr("bench.cli.play_round", played)
+    assert main([*line.split(), "--quick", "--contenders", "floor"]) == 0
+    assert set(asked) == transports
+
+
+def test_a_library_that_is_missing_is_skipped_and_named(monkeypatch, capsys, tmp_path):
+    def played(case, lineup, transport, number, _settings):
+        return Round(case.name, transport, lineup.name, number, 1.0, {})
+
+    def written(_path, about, _cases, _rounds):
+        return f"skipped on the page: {about['skipped']}"
+
+    ghost = Contender("ghost", "ghost", "no_such_module", "no_such_module", "ghost", "blocking")
+    monkeypatch.setattr("bench.cli.play_round", played)
+    monkeypatch.setattr("bench.cli.write", written)
+    monkeypatch.setattr("bench.cli.choose", lambda *_: (BY_NAME["floor"], ghost))
+    assert main(["pushpull-64", "--quick", "--json", str(tmp_path / "x.json")]) == 0
+    said = capsys.readouterr().out
+    reason = "ModuleNotFoundError: No module named 'no_such_module'"
+    assert f"skipped: ghost: {reason}" in said
+    assert f"skipped on the page: { ({'ghost': reason}) }" in said

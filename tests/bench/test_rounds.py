@@ -32,6 +32,9 @@ def start(code, role="receiver"):
         ("pushpull-256k", "floor", "ipc"),
         ("multipart", "floor", "tcp"),
         ("reqrep-64", "floor", "tcp"),
+        ("reqrep-idle", "floor.asyncio", "tcp"),
+        ("pushpull-4m", "floor", "tcp"),
+        ("pushpull-4m", "floor.asyncio", "ipc"),
         ("inproc-threads", "floor", "inproc"),
         ("pushpull-64", "floor.asyncio", "ipc"),
         ("multipart", "floor.asyncio", "tcp"),
@@ -47,14 +50,29 @@ def test_a_round_of_the_floor_gives_a_value(case, contender, transport):
 
 
 @pytest.mark.interop
-@pytest.mark.parametrize("case", ["ticker", "pubsub-1", "crossed", "inproc-loop"])
-def test_a_round_of_libzmq_gives_a_value(case):
-    pyzmq = BY_NAME["zmq.asyncio"]
+@pytest.mark.parametrize(
+    ("case", "contender"),
+    [
+        ("ticker", "zmq.asyncio"),
+        ("pubsub-1", "zmq.asyncio"),
+        ("pubsub-8", "pyzmq"),
+        ("topics-1k", "pyzmq"),
+        ("router-8", "pyzmq"),
+        ("router-8", "zmq.asyncio"),
+        ("reqrep-idle", "pyzmq"),
+        ("reconnect", "pyzmq"),
+        ("connections", "pyzmq"),
+        ("inproc-loop", "zmq.asyncio"),
+    ],
+)
+def test_a_round_of_libzmq_gives_a_value(case, contender):
+    pyzmq = BY_NAME[contender]
     transport = all_cases()[case].transports[0]
     played = play_round(all_cases()[case], Lineup(pyzmq, pyzmq), transport, 1, SHORT)
     assert played.error == ""
     assert played.value is not None
     assert sum(result.get("lost", 0) for result in played.roles.values()) == 0
+    assert played.took_s > 0
 
 
 def test_a_process_that_says_nothing_fails_its_round_in_time_and_is_ended():

@@ -15,6 +15,8 @@ from bench.stream import (
     make_pass,
     marker,
     receive_pass,
+    receive_pass_async,
+    receive_ready,
     receive_until,
     receive_until_async,
     send_for,
@@ -43,7 +45,12 @@ def test_both_sides_make_the_same_pass():
 
 
 def test_a_pass_is_shorter_for_large_messages():
-    assert [len(make_pass(size)) for size in (64, 16 << 10, 256 << 10)] == [1024, 256, 32]
+    assert [len(make_pass(size)) for size in (64, 16 << 10, 256 << 10, 4 << 20)] == [
+        1024,
+        256,
+        16,
+        8,
+    ]
 
 
 def test_a_message_of_several_frames_is_a_list_that_begins_with_its_number():
@@ -51,6 +58,79 @@ def test_a_message_of_several_frames_is_a_list_that_begins_with_its_number():
     assert [len(frame) for frame in made[2]] == [64] * 5
     assert made[2][0][:8] == (2).to_bytes(8, "big")
     assert len({frame[8:] for message in made for frame in message}) == 15
+
+
+def test_messages_may_begin_with_topics_instead():
+    made = make_pass(16, heads=[b"one", b"other"])
+    assert [(message[:3], len(message)) for message in made] == [(b"one", 16), (b"oth", 16)]
+
+
+def test_a_loss_among_topics_is_found():
+    made = make_pass(16, heads=[b"b", b"c", b"a"])
+    account = receive_all([made[0], made[2], END + b"3"], made)
+    assert (account.lost, account.gaps) == (1, 1)
+
+
+def test_a_pass_may_be_received_in_pieces():
+    account, arriving = Account(PASS), iter([*PASS, *PASS])
+    for _ in range(4):
+        assert receive_pass(lambda: next(arriving), account, 3) == b""
+    assert account.received == 8 + 3  # three, three, two, three: a piece ends with its pass
+
+
+def test_a_pass_may_be_received_in_pieces_with_awaits():
+    async def scenario():
+        queue, account = asyncio.Queue(), Account(PASS)
+        for message in PASS:
+            queue.put_nowait(message)
+        assert await receive_pass_async(queue.get, account, 3) == b""
+        assert account.received == 3
+
+    asyncio.run(scenario())
+
+
+class Inbox:
+    """A socket that has some messages, and is then empty."""
+
+    def __init__(self, *messages):
+        self.messages = list(messages)
+
+    def recv(self, flags):
+        assert flags == 7
+        if not self.messages:
+            raise BlockingIOError
+        return self.messages.pop(0)
+
+
+def ready(inbox, account, most=100):
+    return receive_ready(inbox.recv, 7, BlockingIOError, account, most)
+
+
+def test_what_is_there_is_received_and_what_is_not_stays_due():
+    account, inbox = Account(PASS), Inbox(*PASS[:3])
+    assert ready(inbox, account) == b""
+    assert account.received == 3
+    inbox.messages += PASS[3:]
+    assert ready(inbox, account) == b""
+    assert (account.received, account.gaps) == (8, 0)
+
+
+def test_an_empty_socket_changes_nothing():
+    account = Account(PASS)
+    assert ready(Inbox(), account) == b""
+    assert (account.received, next(account.due)) == (0, PASS[0])
+
+
+def test_one_socket_does_not_keep_the_others_waiting():
+    account, inbox = Account(PASS), Inbox(*PASS, *PASS)
+    ready(inbox, account, most=5)
+    assert (account.received, len(inbox.messages)) == (5, 11)
+
+
+def test_a_marker_among_what_is_there_is_named():
+    account, inbox = Account(PASS), Inbox(PASS[0], END + b"1", PASS[1])
+    assert ready(inbox, account) == END + b"1"
+    assert (account.received, account.sent, inbox.messages) == (1, 1, [PASS[1]])
 
 
 def test_a_whole_stream_is_counted_over_any_number_of_passes():

@@ -1,8 +1,13 @@
 """Rounds become rows; rows are compared."""
 
+import math
+from dataclasses import replace
+
+import pytest
+
 from bench.case import Case
 from bench.rounds import Round
-from bench.summary import find_row, ratio, row_of, rows_of
+from bench.summary import CPU, find_row, quotient, ratio, row_of, rows_of
 
 CASE = Case("c", "A case", "msg/s")
 
@@ -83,3 +88,30 @@ def test_a_ratio_pairs_only_rounds_that_both_finished():
     ours = row_of(CASE, [played(1, 10.0), played(2, 99.0)])
     theirs = row_of(CASE, [played(1, 5.0), played(2, None, error="no")])
     assert ratio(ours, theirs).highest == 2.0
+
+
+def test_details_and_processor_time_are_compared_round_by_round_too():
+    ours = row_of(CASE, [played(1, 1.0, detail={"x": 2.0}), played(2, 1.0, detail={"x": 8.0})])
+    theirs = row_of(CASE, [played(1, 1.0, detail={"x": 1.0}), played(2, 1.0, detail={"x": 1.0})])
+    compared = ratio(ours, theirs, "x")
+    assert (compared.of_medians, compared.lowest, compared.highest) == (5.0, 2.0, 8.0)
+    assert ratio(ours, theirs, CPU).of_medians == 1.0
+
+
+def test_a_row_is_found_only_with_the_figure_that_is_asked_for():
+    rows = rows_of([CASE], [played(1, 1.0, detail={"x": 2.0})])
+    assert find_row(rows, "c", "pyzmq", figure="x") is rows[0]
+    assert find_row(rows, "c", "pyzmq", figure="y") is None
+
+
+def test_rounds_on_a_busy_machine_are_counted_and_kept():
+    quiet, busy = played(1, 1.0), replace(played(2, 3.0), busy={"others": 0.2, "stolen": 0.0})
+    row = row_of(CASE, [quiet, busy])
+    assert (row.busy, row.median) == (1, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("mine", "other", "expected"), [(1.0, 2.0, 0.5), (0.0, 0.0, 1.0), (1.0, 0.0, math.inf)]
+)
+def test_a_ratio_to_nothing_is_infinite(mine, other, expected):
+    assert quotient(mine, other) == expected

@@ -3,10 +3,11 @@
 import pytest
 
 from bench.cases import all_cases
-from bench.required import Verdict
+from bench.markdown import number
+from bench.required import Measured, Verdict
 from bench.rounds import Round
 from bench.summary import rows_of
-from bench.table import behind, number, page
+from bench.table import page
 
 ABOUT = {
     "name": "test",
@@ -25,16 +26,17 @@ ABOUT = {
     "versions": {"pyzmq": "27.3.0"},
     "settings": {"rounds": 1, "warm_up_s": 0.2, "measure_s": 1.0},
     "skipped": {"pyomq": "not there"},
+    "taken": {"rounds": 12, "seconds": 700.0, "busy": 0, "entries": {"a tcp": 30.0, "b": 40.0}},
 }
 PUSHPULL = all_cases()["pushpull-64"]
 REQREP = all_cases()["reqrep-64"]
 
 
-def played(case, lineup, value, **rest):
+def played(case, lineup, value, busy=None, **rest):
     receiver = {"cpu_s": 1.0, "messages": 1000, "memory_mib": 20.0, **rest}
     error = "" if value is not None else "it hung"
     roles = {"receiver": receiver} if value is not None else {}
-    return Round(case.name, "tcp", lineup, 1, value, roles, error)
+    return Round(case.name, "tcp", lineup, 1, value, roles, error, busy=busy or {})
 
 
 def page_of(*rounds, verdicts=(), cases=(PUSHPULL, REQREP)):
@@ -83,7 +85,7 @@ def test_a_rate_with_losses_is_not_compared():
     text = page_of(played(PUSHPULL, "pyzmq", 10.0), played(PUSHPULL, "pyomq", 90.0, lost=3000))
     assert "| pyomq | 90 | 90 - 90 | - |" in text
     assert "75.0 %" in text
-    assert "its rate is not comparable" in text
+    assert "its figure is not comparable" in text
 
 
 def test_a_pair_of_two_libraries_is_not_compared():
@@ -91,50 +93,22 @@ def test_a_pair_of_two_libraries_is_not_compared():
     assert "| zerohop -> pyzmq | 10 | 10 - 10 | - |" in text
 
 
-def test_required_figures_come_first_with_a_plain_yes_or_no():
-    verdicts = [
-        Verdict("one", ">= 8", 9.0, 8.5, 9.5, reached=True),
-        Verdict("two", ">= 8", 7.0, 6.5, 7.5, reached=False),
-        Verdict("three", ">= 8"),
-    ]
-    text = page_of(played(PUSHPULL, "pyzmq", 1.0), verdicts=verdicts)
-    assert text.index("## Required") < text.index("## Cases")
-    assert "| one | >= 8 | 9 | 8.5 - 9.5 | yes |" in text
-    assert "| two | >= 8 | 7 | 6.5 - 7.5 | **no** |" in text
-    assert "| three | >= 8 | - | - | not measured |" in text
+def test_the_page_says_how_long_the_run_took_and_the_longest_case():
+    text = page_of(played(PUSHPULL, "pyzmq", 1000.0))
+    assert "12 rounds in 12 min, the longest case b in 40 s." in text
+    assert "other programs" not in text
 
 
-def behind_of(*rounds):
-    return "\n".join(behind([PUSHPULL, REQREP], rows_of([PUSHPULL, REQREP], rounds)))
+def test_disturbed_rounds_are_counted_in_their_row_and_for_the_run():
+    about = {**ABOUT, "taken": {**ABOUT["taken"], "busy": 1}}
+    rows = rows_of([PUSHPULL], [played(PUSHPULL, "pyzmq", 9.0, busy={"others": 0.4})])
+    text = page(about, [PUSHPULL], rows, ())
+    assert "In 1 of them other programs" in text
+    assert "| 1/1, 1 busy |" in text
 
 
-@pytest.mark.parametrize(
-    ("case", "ours", "theirs", "said"),
-    [
-        (PUSHPULL, 100.0, 150.0, "pyomq is at 1.50 x zerohop"),
-        (PUSHPULL, 150.0, 100.0, "Nowhere"),
-        (PUSHPULL, 100.0, 100.0, "Nowhere"),
-        (REQREP, 100.0, 50.0, "pyomq is at 0.50 x zerohop"),
-        (REQREP, 50.0, 100.0, "Nowhere"),
-    ],
-)
-def test_where_another_library_is_better_it_is_said(case, ours, theirs, said):
-    assert said in behind_of(played(case, "zerohop", ours), played(case, "pyomq", theirs))
-
-
-def test_only_the_same_style_and_loop_compete():
-    text = behind_of(
-        played(PUSHPULL, "zerohop.asyncio", 100.0),
-        played(PUSHPULL, "pyzmq", 900.0),
-        played(PUSHPULL, "zmq.asyncio+uvloop", 900.0),
-        played(PUSHPULL, "floor.asyncio", 900.0),
-    )
-    assert "Nowhere" in text
-
-
-def test_our_own_failures_and_losses_are_said():
-    text = behind_of(
-        played(PUSHPULL, "zerohop", None), played(REQREP, "zerohop.asyncio", 5.0, lost=7)
-    )
-    assert "zerohop failed 1 times" in text
-    assert "zerohop.asyncio lost 7 messages" in text
+def test_required_figures_come_first_and_what_a_message_costs_before_the_cases():
+    verdicts = [Verdict("one", Measured(">= 8", 9.0, 8.5, 9.5, reached=True))]
+    text = page_of(played(PUSHPULL, "zerohop", 1.0), verdicts=verdicts)
+    found = [text.index(f"## {name}") for name in ("Required", "Where", "Processor", "Cases")]
+    assert found == sorted(found)
