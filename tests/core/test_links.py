@@ -1,5 +1,7 @@
 """Handshakes, traffic, heartbeats and the end of connections."""
 
+import tracemalloc
+
 import pytest
 
 from tests.core.kit import ADDRESS, EVERYTHING, Network, Remote, received
@@ -433,6 +435,19 @@ def test_a_lost_link_is_lost_once():
     net.links.lost(remote.link, OSError(104, "reset"), 0.0)
     assert net.events() == []
     assert only_dialer(net).attempt == 1
+
+
+def test_a_lost_link_holds_nothing_of_what_came_in_part():
+    net = Network("PULL", handshake_ivl=30.0)
+    link = net.greet("PUSH").link
+    half = bytes([2, 0, 0, 0, 0, 0, 0x80, 0, 0]) + bytes(4_000_000)
+    tracemalloc.start()
+    net.links.receive_data(link, half, 1.0)
+    assert tracemalloc.get_traced_memory()[0] > 4_000_000
+    net.links.lost(link, None, 2.0)
+    assert tracemalloc.get_traced_memory()[0] < 100_000
+    tracemalloc.stop()
+    assert len(net.links.timers) == 1, "the link is still known to a timer"
 
 
 def test_a_link_that_is_ending_hears_nothing_more():

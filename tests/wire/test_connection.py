@@ -1,5 +1,7 @@
 """One connection, from its greeting to its end, without I/O."""
 
+import weakref
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -478,6 +480,32 @@ class TestRefusing:
         connection.refuse("no")
         connection.refuse("no")
         assert connection.data_to_send() == wire(Command(encode_error("no")))
+
+
+class TestLosingTheNetwork:
+    @pytest.mark.parametrize("came", [0, 50, 64, 80, 100_000])
+    def test_what_came_in_part_is_let_go_and_nothing_more_is_taken(self, came):
+        connection = new()
+        stream = GREETING + READY + wire([b"x", bytes(200_000)])
+        connection.receive_data(stream[:came], 101)
+        connection.lost()
+        assert connection.phase == "closed"
+        assert connection.buffer() is None
+        assert connection.receive_data(stream[came:], 102) == []
+        assert connection.data_to_send() == b""
+        assert not connection.has_output
+        assert connection.next_deadline() is None
+
+    def test_nobody_holds_the_octets_of_half_a_body(self):
+        connection = ready()
+        connection.receive_data(wire(bytes(300_000))[:200_000], 101)
+        view = connection.buffer()
+        assert view is not None
+        owner = weakref.ref(view)
+        del view
+        assert owner() is not None
+        connection.lost()
+        assert owner() is None
 
 
 class TestWrappingMechanism:

@@ -50,6 +50,13 @@ def test_nothing_comes_after_refusing():
     assert connection.data_to_send() == b""
 
 
+def test_nothing_comes_after_the_network_connection_is_gone():
+    connection = RawConnection()
+    connection.lost()
+    assert connection.phase == "closed"
+    assert connection.receive_data(b"x", 0) == []
+
+
 def test_what_only_zmtp_has_does_nothing():
     connection = RawConnection()
     connection.send_subscription(b"x", subscribe=True)

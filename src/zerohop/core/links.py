@@ -261,6 +261,7 @@ class Links:
         source, peer = link.source, link.peer
         stays = isinstance(source, Dialer) and source.keeps(peer)
         unsent = output.take_back(link)
+        link.connection.lost()
         if peer is not None:
             put_back(peer.outbound, unsent)
             peer.link = None

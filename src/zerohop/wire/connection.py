@@ -238,6 +238,16 @@ class Connection:
         self._raw += self.encode(error)
         self._end()
 
+    def lost(self) -> None:
+        """Let go of what came in part, which may be large: the network connection is gone.
+
+        Whoever still knows this object (a timer, for a while) holds nothing of the peer's by it.
+        """
+        self._raw.clear()
+        self._end()
+        self._handshake_decoder = self._wrapping = None
+        self._decoder = FrameDecoder()
+
     def written(self, now: float) -> None:
         """Say that the network took octets while more wait.
 

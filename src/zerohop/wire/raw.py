@@ -78,6 +78,10 @@ class RawConnection:
         """Take nothing more from the peer; no reason can be told."""
         self.phase = "closed"
 
+    def lost(self) -> None:
+        """Let go of nothing: nothing comes in part."""
+        self.phase = "closed"
+
     def written(self, now: float) -> None:
         """Ignore it: there are no heartbeats."""
 
