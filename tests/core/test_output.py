@@ -21,6 +21,10 @@ class Wire:
         self.control = b""
         self.batches = 0
 
+    @property
+    def has_output(self):
+        return bool(self.control)
+
     def data_to_send(self):
         said, self.control = self.control, b""
         return said

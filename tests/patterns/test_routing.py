@@ -50,16 +50,36 @@ class TestFairQueue:
         queue.take()
         assert queue.peer is b
 
-    def test_an_empty_queue_raises_again_and_all_its_peers_sleep(self):
+    def test_an_empty_queue_raises_again_and_all_its_inproc_peers_sleep(self):
         queue, [a, b] = fair_queue([b"a"], [])
+        a.inproc = b.inproc = True
         queue.take()
         with pytest.raises(Again):
             queue.take()
         assert a.inbound.asleep
         assert b.inbound.asleep
 
+    def test_the_last_network_peer_that_had_messages_stays_where_it_is(self):
+        """Whoever delivers wakes it in any case, and a round trip would move it to and fro."""
+        queue, [a, b] = fair_queue([b"a"], [b"b"])
+        assert take_all(queue) == [b"a", b"b"]
+        assert (a.inbound.asleep, b.inbound.asleep) == (True, False)
+        assert not queue.has_messages()
+        b.inbound.push(b"b2")
+        queue.wake(b)
+        a.inbound.push(b"a2")
+        queue.wake(a)
+        assert take_all(queue) == [b"b2", b"a2"]
+
+    def test_a_peer_that_is_leaving_does_not_stay(self):
+        queue, [a] = fair_queue([b"a"])
+        queue.remove(a)
+        assert take_all(queue) == [b"a"]
+        assert a not in queue
+
     def test_a_peer_that_wakes_queues_up_behind_the_others(self):
         queue, [a, b] = fair_queue([b"a1", b"a2"], [])
+        a.inproc = True
         b.inbound.push(b"b1")
         queue.wake(b)
         assert take_all(queue) == [b"a1", b"b1", b"a2"]
@@ -81,6 +101,7 @@ class TestFairQueue:
     def test_a_message_that_comes_while_its_peer_is_put_to_sleep_is_found(self):
         """The writer is on another thread and pushes without seeing the reader asleep."""
         peer = Peer(Pipe(0), RacedPipe(0))
+        peer.inproc = True
         peer.inbound.push(b"a")
         queue = FairQueue()
         queue.add(peer)

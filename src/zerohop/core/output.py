@@ -67,19 +67,26 @@ def fill(link: Link, pipe: Pipe | None, encoder: BatchEncoder) -> list[Buffer]:
     buffers = link.buffers
     if buffers:
         return buffers
-    control = link.connection.data_to_send()
-    link.written = 0
-    link.control_size = len(control)
-    if control:
-        buffers.append(control)
+    link.written = link.control_size = 0
+    if link.connection.has_output:
+        control = link.connection.data_to_send()
+        if control:
+            link.control_size = len(control)
+            buffers.append(control)
     if pipe is None:
         return buffers
     queue = pipe.messages
     waiting = len(queue)
     if not waiting:
         return buffers
-    count = min(waiting, link.batch)
     take = queue.popleft
+    if waiting == 1:  # an answer: nothing is to be learnt from it
+        link.sending = [take()]
+        if pipe.full:
+            pipe.drained()
+        buffers += encoder.encode(link, link.sending)
+        return buffers
+    count = min(waiting, link.batch)
     batch = [take() for _ in range(count)]
     if pipe.full:
         pipe.drained()

@@ -200,6 +200,8 @@ class SocketCore:
             message = self.receive()
         else:
             message = self.pattern.receive()
+        if type(message) is bytes:
+            return message
         if isinstance(message, list):
             self._parts_in.extend(message)
             self.receive_lane = None

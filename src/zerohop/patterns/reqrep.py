@@ -125,9 +125,11 @@ class Req(Pattern):
                 Errno.EFSM,
                 hint="REQ must send a request before it can receive the reply (RFC 28)",
             )
-        take = self._incoming.take
-        while not (body_at := self._body_of(reply := take())):
+        incoming = self._incoming
+        reply = incoming.take()
+        while not (body_at := self._body_of(reply)):
             self._discard()
+            reply = incoming.take()
         self._expects_reply = False
         self._asked = None
         return _from(reply, body_at)
@@ -244,9 +246,11 @@ class Rep(Pattern):
                 hint="REP must send the reply before it receives the next request (RFC 28); use "
                 "ROUTER to answer in another order",
             )
-        take = self._incoming.take
-        while not (body_at := _body_of(request := take())):
+        incoming = self._incoming
+        request = incoming.take()
+        while not (body_at := _body_of(request)):
             self._discard()
+            request = incoming.take()
         self._requester = self._incoming.peer
         self._envelope = _PLAIN if body_at == 1 else request[:body_at]  # type: ignore[assignment] # a list
         return _from(request, body_at)

@@ -27,8 +27,9 @@ class FairQueue:
     """Receives one message from each peer that has any, in turn.
 
     A peer is *ready* (its pipe may hold messages) or *asleep* (its pipe was seen empty and will
-    leave a note, upon which :meth:`wake` must be called). A peer that was removed stays until what
-    it had sent before has been taken.
+    leave a note, upon which :meth:`wake` must be called). The only one that is ready stays so when
+    its pipe is empty; not an inproc peer, whose writer tells only a reader that sleeps. A peer that
+    was removed stays until what it had sent before has been taken.
 
     Attributes:
         peer: where the message came from that :meth:`take` returned last.
@@ -93,6 +94,8 @@ class FairQueue:
             try:
                 message = pipe.messages.popleft()
             except IndexError:
+                if len(ready) == 1 and not (peer.inproc or self._leaving):
+                    break  # see "ready": a round trip would move it to and fro
                 self._set_aside(peer)
                 continue
             if pipe.full:
@@ -110,6 +113,8 @@ class FairQueue:
             try:
                 message = peer.inbound.messages[0]
             except IndexError:
+                if len(ready) == 1 and not (peer.inproc or self._leaving):
+                    break
                 self._set_aside(peer)
                 continue
             self.peer = peer
@@ -122,11 +127,13 @@ class FairQueue:
 
     def discard(self, reason: str) -> None:
         """Throw away all that has come so far, and count it with the peers it came from."""
-        for peer in self:
-            if unread := len(peer.inbound.messages):
-                peer.dropped[reason] += unread
-                peer.inbound.messages.clear()
-                peer.inbound.drained()
+        for peers in (self._ready, self._asleep):  # not self: a generator costs two calls a request
+            for peer in peers:
+                messages = peer.inbound.messages
+                if messages:
+                    peer.dropped[reason] += len(messages)
+                    messages.clear()
+                    peer.inbound.drained()
 
     def _set_aside(self, peer: Peer) -> None:
         """Move the first of the ready peers, found empty, to where it belongs."""
