@@ -221,11 +221,11 @@ class TestTraffic:
         assert connection.buffer() is None, "not before the traffic"
         connection.receive_data(READY[20:] + wire(body)[:509], 100)
         connection.buffer()[:] = body[500:65_536]
-        connection.filled(65_536 - 500)
+        connection.filled(65_536 - 500, 103)
         assert connection.receive_data(b"", 103) == []
         view = connection.buffer()
         view[:] = body[65_536:]
-        connection.filled(len(view))
+        connection.filled(len(view), 104)
         assert connection.receive_data(wire(b"next"), 104) == [body, b"next"]
         assert connection.buffer() is None
 
@@ -399,6 +399,15 @@ class TestHeartbeats:
         connection = ready(heartbeat=self.OPTIONS)
         connection.handle_deadline(105)
         connection.receive_data(octets("02 00000000ffffffff"), 112)
+        connection.handle_deadline(113)
+        assert connection.phase == "traffic"
+
+    def test_so_is_every_octet_of_a_large_body(self):
+        connection = ready(heartbeat=self.OPTIONS)
+        connection.receive_data(wire(bytes(100_000))[:1000], 100)
+        connection.handle_deadline(105)
+        connection.buffer()[:10] = bytes(10)
+        connection.filled(10, 112)
         connection.handle_deadline(113)
         assert connection.phase == "traffic"
 

@@ -97,11 +97,12 @@ class Stream:
             if self.closed or self._paused:
                 return
             try:
-                self._read()
+                new = self._read()
             except BaseException:
                 self._interrupted()
                 raise
-            self._driver.pump()
+            if new:
+                self._driver.pump()
 
     def read_now(self) -> bool:
         """Read what is there, without asking the loop first; return whether any octets came."""
@@ -110,14 +111,13 @@ class Stream:
         if self.closed or self._paused:
             return False
         try:
-            self._read()
+            new = self._read()
         except BaseException:
             self._interrupted()
             raise
-        if link.octets_in == before:
-            return False
-        self._driver.pump()
-        return True
+        if new:
+            self._driver.pump()
+        return link.octets_in != before
 
     def _interrupted(self) -> None:
         """A signal handler has raised in the middle: octets may be missing or be twice.
@@ -129,45 +129,57 @@ class Stream:
         self._link.buffers.clear()
         self._lost(OSError(errno.EINTR, "a signal handler raised while octets were moved"))
 
-    def _read(self) -> None:
-        link, view = self._link, self._view
-        data: bytes | None
+    def _read(self) -> bool:
+        """Read once; return whether the core may have something to do."""
+        if self._view is not None:
+            return self._read_large(self._view)
         try:
-            data = self._sock.recv(self._read_size) if view is None else self._read_into(view)
+            data = self._sock.recv(self._read_size)
         except (BlockingIOError, InterruptedError):
-            return
+            return False
         except OSError as error:
             self._lost(error)
-            return
-        if not data and (view is None or data is None):
+            return False
+        if not data:
             self._lost(None)
-            return
+            return False
+        link = self._link
         self._links.receive_data(link, data, self._driver.now())
-        if view is not None or len(data) >= _LITTLE:
-            self._look_ahead()
+        if len(data) >= _LITTLE:
+            self._view = link.connection.buffer()
+            self._read_size = READ_SIZE
         peer = link.peer
         if peer is not None and peer.inbound.full and link.handshaken and not link.closing:
             self.pause()
+        return True
 
-    def _read_into(self, view: memoryview) -> bytes | None:
-        """Read the rest of a large frame; return what came after it, or None at the end."""
-        ahead = bytearray(_LITTLE)
-        if _SCATTERS:
-            came = self._sock.recvmsg_into((view, ahead))[0]
-        else:
-            came = self._sock.recv_into(view)
+    def _read_large(self, view: memoryview) -> bool:
+        """Read the rest of a large frame into its place, and the beginning of what follows it."""
+        link, room, ahead = self._link, len(view), bytearray(_LITTLE)
+        try:
+            if _SCATTERS:
+                came = self._sock.recvmsg_into((view, ahead))[0]
+            else:
+                came = self._sock.recv_into(view)
+        except (BlockingIOError, InterruptedError):
+            return False
+        except OSError as error:
+            self._lost(error)
+            return False
         if not came:
-            return None
-        size = min(came, len(view))
-        self._link.octets_in += size
-        self._link.connection.filled(size)
-        return bytes(memoryview(ahead)[: came - size])
-
-    def _look_ahead(self) -> None:
-        """Decide what to read next, and where to: much was read, or a part of a large frame."""
-        was_large = self._view is not None
-        self._view = self._link.connection.buffer()
-        self._read_size = _LITTLE if was_large else READ_SIZE
+            self._lost(None)
+            return False
+        now, size = self._driver.now(), min(came, room)
+        link.octets_in += size
+        link.connection.filled(size, now)
+        if size == room:
+            self._links.receive_data(link, bytes(memoryview(ahead)[: came - size]), now)
+            self._read_size = _LITTLE
+            peer = link.peer
+            if peer is not None and peer.inbound.full and link.handshaken and not link.closing:
+                self.pause()
+        self._view = link.connection.buffer()
+        return size == room
 
     def write(self) -> None:
         """Write what the link has until it is empty or the kernel is full."""
@@ -271,6 +283,7 @@ class Stream:
             return
         self.detach(self._driver.loop)
         self.closed = True
+        self._view = None
         self._sock.close()
 
     def abandon(self) -> None:

@@ -188,8 +188,12 @@ class Connection:
         """
         return self._decoder.buffer() if self.phase == "traffic" else None
 
-    def filled(self, count: int) -> None:
-        """Say that ``count`` octets were put into :meth:`buffer`, from its beginning on."""
+    def filled(self, count: int, now: float) -> None:
+        """Say that ``count`` octets were put into :meth:`buffer`, from its beginning on.
+
+        :meth:`receive_data` need not be called before the buffer is full.
+        """
+        self._last_heard = now
         self._decoder.filled(count)
 
     def data_to_send(self) -> bytes:

@@ -51,7 +51,7 @@ class RawConnection:
         """Return None: there are no frames."""
         return None
 
-    def filled(self, count: int) -> None:
+    def filled(self, count: int, now: float) -> None:
         """Never called: there is no buffer."""
 
     def data_to_send(self) -> bytes:
