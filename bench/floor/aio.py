@@ -1,4 +1,9 @@
-"""The asyncio floor: a bare Protocol, one write a loop turn, one deque of received messages."""
+"""The asyncio floor: a bare Protocol, one write a loop turn, one deque of received messages.
+
+It is a BufferedProtocol, which is told where to read to: small frames into one buffer that is used
+again and again (for each read a transport would allocate 256 KiB), large bodies into where they
+stay. A large body is written from where it is.
+"""
 
 import asyncio
 import socket
@@ -11,7 +16,7 @@ from bench.floor.frames import CHUNK, SHORT_HEADERS, Decoder, encode, header
 ENOUGH = 4000  # messages in the inbox at which reading stops for a while
 
 
-class Socket(asyncio.Protocol):
+class Socket(asyncio.BufferedProtocol):
     """One connection, and the messages that came over it."""
 
     def __init__(self, _kind: int) -> None:
@@ -20,6 +25,9 @@ class Socket(asyncio.Protocol):
         self._size = 0
         self._inbox: deque[Any] = deque()
         self._decoder = Decoder(self._inbox.append)
+        self._buffer = memoryview(bytearray(CHUNK))
+        self._body = bytearray()  # a large one that is on its way ...
+        self._rest = memoryview(self._body)  # ... and what it lacks
         self._transport: asyncio.Transport | None = None
         self._opened = self._loop.create_future()
         self._arrival: asyncio.Future[None] | None = None
@@ -67,6 +75,9 @@ class Socket(asyncio.Protocol):
     async def send(self, message: bytes) -> None:
         """Queue one frame; it is written at the end of this turn of the loop, or at 64 KiB."""
         size = len(message)
+        if size > CHUNK:
+            await self._write_large(message)
+            return
         pieces = self._pieces
         if not pieces:
             self._loop.call_soon(self._flush)
@@ -91,6 +102,14 @@ class Socket(asyncio.Protocol):
         if self._room:
             await self._room
 
+    async def _write_large(self, body: bytes) -> None:
+        await self._write_enough()
+        assert self._transport
+        self._transport.write(header(len(body)))
+        self._transport.write(memoryview(body))
+        if self._room:
+            await self._room
+
     def _flush(self) -> None:
         if self._pieces and self._transport:
             data = b"".join(self._pieces)
@@ -111,9 +130,25 @@ class Socket(asyncio.Protocol):
             self._room.set_result(None)
             self._room = None
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, _size_hint: int) -> memoryview:
+        """Where the next octets belong."""
+        return self._rest or self._buffer[: self._decoder.wanted]
+
+    def buffer_updated(self, count: int) -> None:
         """Decode, wake the reader, and stop reading when it falls behind."""
-        self._decoder.receive_data(data)
+        decoder = self._decoder
+        if self._rest:
+            self._rest = self._rest[count:]
+            if self._rest:
+                return
+            decoder.finish_large(self._body)
+        else:
+            decoder.receive_data(bytes(self._buffer[:count]))
+            if decoder.missing:
+                head = decoder.head()
+                self._body = bytearray(len(head) + decoder.missing)
+                self._body[: len(head)] = head
+                self._rest = memoryview(self._body)[len(head) :]
         if self._arrival and self._inbox and not self._arrival.done():
             self._arrival.set_result(None)
         if len(self._inbox) > ENOUGH and self._transport:

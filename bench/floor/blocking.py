@@ -1,6 +1,7 @@
 """The blocking floor: the caller reads and writes the socket itself.
 
-PUSH collects about 64 KiB and writes them at once; REQ and REP write each message. Within one
+PUSH collects about 64 KiB and writes them at once; REQ and REP write each message. A body of more
+than that is written from where it is, and read into where it stays. Within one
 process (inproc) a message goes through ``queue.SimpleQueue``, the standard library's own.
 """
 
@@ -9,7 +10,7 @@ import socket
 from collections import deque
 from typing import Any
 
-from bench.floor.frames import CHUNK, SHORT_HEADERS, Decoder, encode, header
+from bench.floor.frames import CHUNK, LONG_HEADER, SHORT_HEADERS, Decoder, encode, header
 from bench.floor.names import PUSH
 
 
@@ -75,6 +76,13 @@ class Socket:
     def send(self, message: bytes) -> None:
         """Queue one frame; write when enough has come together."""
         size = len(message)
+        if size > CHUNK:
+            self.flush()
+            assert self._connection
+            written = self._connection.sendmsg((header(size), message))
+            if written < LONG_HEADER + size:
+                self._connection.sendall(memoryview(message)[written - LONG_HEADER :])
+            return
         self._pieces.append(SHORT_HEADERS[size] if size < 256 else header(size))
         self._pieces.append(message)
         self._size += size
@@ -105,10 +113,13 @@ class Socket:
             if self._connection.family != socket.AF_UNIX:
                 self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         while not self._inbox:
-            data = self._connection.recv(self._decoder.wanted)
+            decoder = self._decoder
+            data = self._connection.recv(
+                decoder.wanted, socket.MSG_WAITALL if decoder.missing else 0
+            )
             if not data:
                 raise ConnectionError("the other side closed the connection")
-            self._decoder.receive_data(data)
+            decoder.receive_data(data)
         return self._inbox.popleft()
 
     recv_multipart = recv
