@@ -39,7 +39,9 @@ def test_a_peer_may_come_have_news_and_leave(socket_type):
     pattern.disconnected(peer)
     pattern.connected(peer)
     pattern.detach(peer)
-    assert (pattern.send_lane, pattern.receive_lane) == (None, None)
+    # A lane that the pattern hands out itself is there for whoever comes next.
+    assert pattern.hands_out or pattern.send_lane is None
+    assert pattern.receive_lane is None
 
 
 @pytest.mark.parametrize("socket_type", sorted(set(TYPES) - {"PUB", "XPUB"}))

@@ -17,6 +17,8 @@ from zerohop.constants import Errno
 from zerohop.errors import Again, UsageError
 from zerohop.patterns import publish
 from zerohop.patterns.pattern import HWM_REACHED
+from zerohop.patterns.pipe import Pipe
+from zerohop.patterns.routing import fan_out
 
 
 def subscriber(pattern, *topics, **properties):
@@ -158,7 +160,8 @@ class TestPub:
         pub = make("PUB")
         peers = [subscriber(pub, b"topic", hwm=1000) for _ in range(64)]
         pub.send(b"topic")
-        # send, matching, len, dict.get, fan_out, two isinstance; append and len for each peer
+        pub.send(b"other")
+        # send, isinstance, matching, len, dict.get, fan_out; extend and len for each peer
         assert calls_during(pub.send, b"topic 1") <= 2 * len(peers) + 7
         assert calls_during(pub.send, b"other 1") <= 6
 
@@ -361,6 +364,311 @@ class TestWelcome:
         peer = new_peer()
         connect(xpub, peer)
         assert sent(peer) == []
+
+
+def send_on_lane(pattern, *messages):
+    """As a driver does, without asking anybody."""
+    lane = pattern.send_lane
+    for message in messages:
+        assert not lane.full
+        lane.messages.append(message)
+        if 0 < lane.hwm <= len(lane.messages):
+            lane.mark_full()
+        if lane.asleep:
+            lane.reader_signals.append(lane.reader)
+            lane.asleep = False
+
+
+def settled(socket_type, **options):
+    pattern = make(socket_type, **options)
+    pattern.hand_out()
+    return pattern
+
+
+class TestLane:
+    def test_messages_wait_until_they_are_handed_out(self):
+        pub = settled("PUB")
+        a, b, everything = subscriber(pub, b"a"), subscriber(pub, b"b"), subscriber(pub, b"")
+        send_on_lane(pub, b"a1", b"a2", [b"b1", b"a"], b"c", b"a3")
+        assert not a.outbound.messages
+        pub.hand_out()
+        assert sent(a) == [b"a1", b"a2", b"a3"]
+        assert sent(b) == [[b"b1", b"a"]]
+        assert sent(everything) == [b"a1", b"a2", [b"b1", b"a"], b"c", b"a3"]
+
+    def test_each_reader_gets_one_note_for_all(self):
+        pub = settled("PUB")
+        peer = subscriber(pub, b"a")
+        send_on_lane(pub, b"a1", b"b", b"a2")
+        pub.hand_out()
+        assert peer.outbound.reader_signals == [peer]
+
+    def test_it_sleeps_when_it_has_been_handed_out_and_its_notes_are_gone(self):
+        pub = settled("PUB")
+        send_on_lane(pub, b"1", b"2")
+        lane = pub.send_lane
+        assert not lane.asleep
+        for _ in range(2):
+            pub.hand_out()
+            assert lane.asleep
+            assert not lane.reader_signals
+
+    def test_it_sleeps_too_if_somebody_noted_what_another_thread_had_handed_out_already(self):
+        pub = settled("PUB")
+        lane = pub.send_lane
+        lane.asleep = False
+        lane.reader_signals.append(lane.reader)
+        pub.hand_out()
+        assert lane.asleep
+        assert not lane.reader_signals
+
+    def test_a_lane_that_is_kept_awake_stays_awake(self):
+        """A sender that sends much does not want to leave a note for each batch."""
+        pub = settled("PUB")
+        pub.send_lane.asleep = False
+        pub.hand_out()
+        assert not pub.send_lane.asleep
+
+    def test_a_message_that_another_thread_sends_meanwhile_is_handed_out_too(self, monkeypatch):
+        pub = settled("PUB")
+        peer = subscriber(pub, b"")
+        fall_asleep = Pipe.sleep
+
+        def raced(pipe):
+            if len(peer.outbound.messages) == 1:
+                pipe.messages.append(b"2")
+            return fall_asleep(pipe)
+
+        send_on_lane(pub, b"1")
+        monkeypatch.setattr(Pipe, "sleep", raced)
+        pub.hand_out()
+        monkeypatch.undo()
+        assert sent(peer) == [b"1", b"2"]
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda pub, peer: pub.subscription(peer, b"a", subscribe=False),
+            lambda pub, peer: pub.deliver(peer, [b"\x00a"]),
+            lambda pub, peer: pub.detach(peer),
+            lambda pub, peer: pub.disconnected(peer),
+            lambda pub, peer: pub.send(b"b"),
+        ],
+        ids=["unsubscription", "as a message", "detach", "disconnected", "send"],
+    )
+    def test_whatever_comes_after_a_message_does_not_change_who_gets_it(self, change):
+        pub = settled("PUB")
+        peer = subscriber(pub, b"a")
+        send_on_lane(pub, b"a1")
+        change(pub, peer)
+        assert sent(peer) == [b"a1"]
+
+    def test_a_subscription_that_comes_later_does_not_get_it(self):
+        pub = settled("PUB")
+        peer = network_peer(pub)
+        send_on_lane(pub, b"a1")
+        pub.subscription(peer, b"a", subscribe=True)
+        send_on_lane(pub, b"a2")
+        pub.hand_out()
+        assert sent(peer) == [b"a2"]
+
+    def test_what_the_application_grants_by_hand_comes_later_too(self):
+        xpub = settled("XPUB", xpub_manual=True)
+        peer = subscriber(xpub, b"a")
+        xpub.receive()
+        send_on_lane(xpub, b"a1")
+        xpub.subscribe(b"a")
+        send_on_lane(xpub, b"a2")
+        xpub.unsubscribe(b"a")
+        xpub.hand_out()
+        assert sent(peer) == [b"a2"]
+
+    def test_what_is_sent_past_it_comes_after_it(self):
+        pub = settled("PUB")
+        peer = subscriber(pub, b"")
+        send_on_lane(pub, b"1", b"2")
+        pub.send(memoryview(b"3"))
+        send_on_lane(pub, b"4")
+        pub.hand_out()
+        assert sent(peer) == [b"1", b"2", b"3", b"4"]
+
+    @pytest.mark.parametrize("option", ["invert_matching", "xpub_manual_last_value"])
+    def test_there_is_none_while_who_gets_a_message_is_no_matter_of_topics(self, option):
+        pub = settled("XPUB")
+        setattr(pub.options, option, True)
+        pub.hand_out()
+        assert pub.send_lane is None
+        setattr(pub.options, option, False)
+        pub.hand_out()
+        assert pub.send_lane is not None
+
+    def test_there_is_none_while_a_peer_of_this_process_waits_for_nothing_but_its_note(self):
+        world, pub, sub = World(), settled("PUB"), make("SUB")
+        _, at_pub = world.join(sub, pub)
+        assert pub.send_lane is None
+        pub.hand_out()
+        assert pub.send_lane is None
+        world.part(at_pub)
+        pub.hand_out()
+        assert pub.send_lane is not None
+
+    def test_it_is_full_when_the_smallest_pipe_would_be(self):
+        pub = settled("PUB")
+        assert pub.send_lane.hwm == 0
+        for hwm in (20, 10, 0, 30):
+            subscriber(pub, b"", hwm=hwm)
+        pub.hand_out()
+        assert pub.send_lane.hwm == 10
+
+    def test_it_follows_the_limits_of_the_pipes(self):
+        pub = settled("PUB")
+        peer = subscriber(pub, b"", hwm=10)
+        peer.outbound.set_hwm(50)
+        pub.limits_changed()
+        pub.hand_out()
+        assert pub.send_lane.hwm == 50
+        peer.outbound.set_hwm(0)
+        pub.limits_changed()
+        pub.hand_out()
+        assert pub.send_lane.hwm == 0
+
+    def test_what_a_pipe_has_no_room_for_is_dropped_and_counted(self):
+        pub = settled("PUB")
+        slow, quick = subscriber(pub, b"", hwm=10), subscriber(pub, b"", hwm=10)
+        for _ in range(2):
+            send_on_lane(pub, *[b"x"] * 6)
+            pub.hand_out()
+            sent(quick)
+        assert slow.dropped == {HWM_REACHED: 2}
+        assert not quick.dropped
+        assert len(sent(slow)) == 10
+
+    def test_an_interrupted_hand_out_is_finished_by_the_next(self, monkeypatch):
+        """A signal handler raised while it was under way: nobody misses or gets anything twice."""
+        pub = settled("PUB")
+        peers = [subscriber(pub, b"") for _ in range(3)]
+
+        def interrupted(messages, waiting, *, drop):
+            fan_out(messages, [next(waiting)], drop=drop)
+            raise KeyboardInterrupt
+
+        send_on_lane(pub, b"1", b"2")
+        monkeypatch.setattr(publish, "fan_out", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            pub.hand_out()
+        monkeypatch.undo()
+        send_on_lane(pub, b"3")
+        pub.send(b"4")
+        assert [sent(peer) for peer in peers] == [[b"1", b"2", b"3", b"4"]] * 3
+
+    @pytest.mark.parametrize("peers", [1, 8, 64])
+    @pytest.mark.parametrize("count", [1, 1000])
+    def test_handing_out_costs_a_call_a_message_and_a_few_a_peer(self, peers, count):
+        pub = settled("PUB")
+        for _ in range(peers):
+            subscriber(pub, b"", hwm=2000)
+        send_on_lane(pub, b"x")
+        pub.hand_out()
+        send_on_lane(pub, *[b"x"] * count)
+        # popleft; extend, and len twice; of hand_out itself
+        assert calls_during(pub.hand_out) <= count + 3 * peers + 20
+
+    def test_nothing_to_hand_out_costs_next_to_nothing_however_many_peers(self):
+        pub = settled("PUB")
+        for _ in range(64):
+            subscriber(pub, b"")
+        pub.hand_out()
+        assert calls_during(pub.hand_out) <= 3
+
+    def test_topics_cost_a_message_one_look_up_a_length_and_nothing_for_each_topic(self):
+        pub = settled("PUB")
+        for _ in range(8):
+            subscriber(pub, *[b"topic.%04d" % n for n in range(1000)], hwm=2000)
+        batch = [b"topic.%04d and so on" % (n * 7 % 1000) for n in range(1000)]
+        send_on_lane(pub, *batch)
+        pub.hand_out()
+        send_on_lane(pub, *batch[:900])
+        # popleft, dict.get, list.append
+        assert calls_during(pub.hand_out) <= 3 * 900 + 60
+
+
+class TestLaneWithoutDrops:
+    def test_it_takes_what_every_pipe_has_room_for(self):
+        pub = settled("PUB", xpub_nodrop=True)
+        slow, quick = subscriber(pub, b"", hwm=20), subscriber(pub, b"", hwm=30)
+        subscriber(pub, b"")
+        pub.hand_out()
+        assert pub.send_lane.hwm == 20
+        send_on_lane(pub, *[b"x"] * 12)
+        pub.hand_out()
+        assert pub.send_lane.hwm == 8
+        assert (len(slow.outbound), len(quick.outbound)) == (12, 12)
+
+    def test_it_takes_more_as_soon_as_the_pipes_have_been_written(self):
+        pub = settled("PUB", xpub_nodrop=True)
+        peer = subscriber(pub, b"", hwm=20)
+        pub.hand_out()
+        send_on_lane(pub, *[b"x"] * 10)
+        pub.hand_out()
+        sent(peer)
+        pub.hand_out()
+        assert pub.send_lane.hwm == 20
+
+    def test_it_closes_when_a_pipe_is_as_good_as_full_and_opens_when_that_has_room_again(self):
+        pub = settled("PUB", xpub_nodrop=True)
+        peer = subscriber(pub, b"", hwm=20)
+        pub.hand_out()
+        lane = pub.send_lane
+        send_on_lane(pub, *[b"x"] * 20)
+        pub.hand_out()
+        assert pub.send_lane is None
+        assert lane.full  # for a thread that has it still
+        with pytest.raises(Again):
+            pub.send(b"x")
+        sent(peer)
+        pub.writable(peer)
+        pub.hand_out()
+        assert pub.send_lane is lane
+        assert (lane.full, lane.hwm) == (False, 20)
+
+    def test_a_full_pipe_of_somebody_who_wants_something_else_stops_the_lane_only(self):
+        pub = settled("PUB", xpub_nodrop=True)
+        subscriber(pub, b"a", hwm=1)
+        other = subscriber(pub, b"b", hwm=100)
+        pub.send(b"a1")
+        pub.hand_out()
+        assert pub.send_lane is None
+        pub.check_send(b"b1")
+        pub.send(b"b1")
+        assert sent(other) == [b"b1"]
+
+    def test_what_is_sent_past_it_takes_room_that_it_must_not_promise(self):
+        pub = settled("PUB", xpub_nodrop=True)
+        peer = subscriber(pub, b"", hwm=20)
+        pub.hand_out()
+        pub.send(b"past")
+        assert pub.send_lane.full
+        pub.hand_out()
+        assert (pub.send_lane.full, pub.send_lane.hwm) == (False, 19)
+        send_on_lane(pub, *[b"x"] * 19)
+        with pytest.raises(Again):
+            pub.check_send(b"x")
+        assert len(peer.outbound) == 20
+
+    def test_the_option_can_change(self):
+        pub = settled("PUB")
+        peer = subscriber(pub, b"", hwm=20)
+        pub.send(b"x")
+        pub.options.xpub_nodrop = True
+        pub.hand_out()
+        assert pub.send_lane.hwm == 19
+        pub.options.xpub_nodrop = False
+        pub.hand_out()
+        assert pub.send_lane.hwm == 20
+        peer.outbound.set_hwm(1)
+        pub.options.xpub_nodrop = True
+        pub.hand_out()
+        assert pub.send_lane is None
 
 
 def test_invert_matching_sends_to_those_who_did_not_subscribe():

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from tests.patterns.world import calls_during, new_peer
 from zerohop.errors import ProtocolError
+from zerohop.patterns import subscriptions
 from zerohop.patterns.subscriptions import SubscriptionIndex, TopicCounts, split_upstream
 
 
@@ -153,15 +154,94 @@ class TestSubscriptionIndex:
         for number in range(5000):
             index.add(b"%04d" % number, a)
             index.add(b"%05d" % number, a)
+        index.matching(b"0042 and more")  # puts the route together
+        index.matching(b"none of them")
         assert calls_during(index.matching, b"0042 and more") <= 5  # itself, len, and two dict.get
+        assert calls_during(index.matching, b"none of them") <= 5
 
     def test_lengths_that_the_message_or_the_topics_have_not_cost_nothing(self, index, a):
         for length in range(1, 200):
             index.add(b"x" * length, a)
-        assert calls_during(index.matching, b"xx") <= 6  # itself, len, two dict.get, one update
+        index.matching(b"xx")
+        assert calls_during(index.matching, b"xx") <= 5  # itself, len, a list, one dict.get
         for length in range(2, 200):
             index.remove(b"x" * length, a)
+        index.matching(b"x" * 1000)
         assert calls_during(index.matching, b"x" * 1000) <= 4
+
+    def test_the_longest_topic_knows_who_wants_what_it_begins_with(self, index, a, b):
+        for length in range(1, 200):
+            index.add(b"x" * length, a)
+        index.add(b"", b)
+        assert index.matching(b"x" * 1000) == (b, a)
+        assert calls_during(index.matching, b"x" * 1000) <= 4  # finds it at its first probe
+
+    def test_equal_routes_are_one_object(self, index, a, b):
+        index.add(b"1", a)
+        index.add(b"1", b)
+        index.add(b"2", b)
+        index.add(b"2", a)
+        assert index.matching(b"1") is index.matching(b"2")
+
+    def test_a_route_is_forgotten_when_a_subscription_changes(self, index, a, b):
+        index.add(b"kv", a)
+        index.add(b"k", b)
+        assert index.matching(b"kv.1") == (b, a)
+        index.remove(b"k", b)
+        assert index.matching(b"kv.1") == (a,)
+        index.add(b"", b)
+        assert index.matching(b"kv.1") == (b, a)
+        index.forget(a)
+        assert index.matching(b"kv.1") == (b,)
+
+    def test_routes_that_are_kept_are_bounded(self, index, monkeypatch):
+        monkeypatch.setattr(subscriptions, "_KEPT", 50)
+        peers = [new_peer() for _ in range(10)]
+        for number in range(100):
+            for peer in peers:
+                index.add(b"%02d" % number, peer)
+        for number in range(100):
+            assert index.matching(b"%02d..." % number) == tuple(peers)
+            assert len(index._routed) <= 6
+
+    def test_a_batch_is_parted_into_runs_that_the_same_peers_want(self, index, a, b):
+        index.add(b"a", a)
+        index.add(b"b", b)
+        index.add(b"ab", b)
+        batch = [b"a1", [b"a2", b"x"], b"b1", b"c", b"ab1", b"ab", memoryview(b"abc"), b"", b"a"]
+        assert list(index.split(batch)) == [
+            ((a,), [b"a1", [b"a2", b"x"]]),
+            ((b,), [b"b1"]),
+            ((a, b), [b"ab1", b"ab", batch[6]]),
+            ((a,), [b"a"]),
+        ]
+
+    def test_a_batch_that_everybody_wants_is_one_run_and_is_not_looked_at(self, index, a, b):
+        batch = [b"x"] * 1000
+        assert list(index.split(batch)) == []
+        index.add(b"", a)
+        index.add(b"", b)
+        [(route, run)] = index.split(batch)
+        assert route == (a, b)
+        assert run is batch
+        assert calls_during(list, index.split(batch)) <= 4
+
+    def test_who_wants_everything_gets_what_others_want_too(self, index, a, b):
+        index.add(b"", a)
+        index.add(b"t", b)
+        assert list(index.split([b"t1", b"u", b"t2"])) == [
+            ((a, b), [b"t1"]),
+            ((a,), [b"u"]),
+            ((a, b), [b"t2"]),
+        ]
+
+    def test_parting_costs_two_calls_a_message_and_length(self, index, a):
+        for number in range(5000):
+            index.add(b"%04d" % number, a)
+        batch = [b"%04d..." % (number * 7) for number in range(500)]
+        list(index.split(batch))
+        # dict.get, list.append
+        assert calls_during(list, index.split(batch)) <= 2 * len(batch) + 5
 
 
 topics = st.binary(max_size=4)
@@ -174,6 +254,7 @@ topics = st.binary(max_size=4)
 def test_the_index_finds_what_comparing_every_topic_would_find(steps, first):
     index, peers = SubscriptionIndex(), [new_peer() for _ in range(3)]
     wanted = {peer: set() for peer in peers}
+    expected = set()
     for subscribe, topic, number in steps:
         peer = peers[number]
         others_want = any(topic in wanted[other] for other in peers if other is not peer)
@@ -183,8 +264,10 @@ def test_the_index_finds_what_comparing_every_topic_would_find(steps, first):
         else:
             assert index.remove(topic, peer) == (not others_want and topic in wanted[peer])
             wanted[peer].discard(topic)
-    expected = {peer for peer in peers if any(first.startswith(topic) for topic in wanted[peer])}
-    assert set(index.matching(first)) == expected
+        expected = {p for p in peers if any(first.startswith(topic) for topic in wanted[p])}
+        assert set(index.matching(first)) == expected  # each time: what is kept must not be stale
+    runs = list(index.split([first, [first, b"more"]]))
+    assert runs == ([(index.matching(first), [first, [first, b"more"]])] if expected else [])
     assert len(index) == len(set().union(*wanted.values()))
 
 

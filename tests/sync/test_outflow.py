@@ -17,11 +17,13 @@ class Ground:
         self.written = []  # how many messages went with each write
         self.calls = []  # what the reactor was asked to call, and when
         self.kernel_full = False
+        self.writing = 0.0  # seconds that each write takes
         self.pipe = Pipe(hwm)
         self.visits = 0
         self.unwritten = {}
         self.readable = []
-        core = SimpleNamespace(context=self)
+        self.to_flush = []  # stands for core.links too
+        core = SimpleNamespace(context=self, links=self)
         self.outflow = Outflow(core, self.pump, self, at_once=at_once)
 
     def call_soon(self, callback):
@@ -38,6 +40,8 @@ class Ground:
             callback()
 
     def pump(self):
+        self.to_flush.clear()
+        self.now += self.writing
         if self.pipe.reader_signals and not self.kernel_full:
             self.pipe.reader_signals.clear()
             self.written.append(len(self.pipe))
@@ -46,12 +50,16 @@ class Ground:
             self.pipe.sleep()
 
     def send(self, count=1, size=10, gap=1e-6):
-        """Send on the lane, as Socket.send does."""
+        """Send on the lane, as Socket.send and Front.sent do."""
+        pipe = self.pipe
         for _ in range(count):
             self.now += gap
-            self.pipe.messages.append(bytes(size))
-            if self.pipe.asleep or len(self.pipe) >= self.outflow.mark:
-                self.outflow.sent(self.pipe, bytes(size))
+            assert not pipe.full
+            pipe.messages.append(bytes(size))
+            if pipe.asleep or len(pipe) >= min(self.outflow.mark, pipe.hwm or self.outflow.mark):
+                if 0 < pipe.hwm <= len(pipe):
+                    pipe.mark_full()
+                self.outflow.sent(pipe, bytes(size))
 
 
 @pytest.fixture
@@ -146,6 +154,48 @@ def test_waiting_writes_the_end_of_a_stream(ground):
     ground.send(3)
     ground.outflow.write_out()
     assert sum(ground.written) == 3510
+
+
+def test_waiting_writes_what_was_handed_out_of_a_publishers_stream(ground):
+    ground.send(3500)
+    ground.send(7)
+    ground.pipe.messages.clear()
+    ground.to_flush += ["a peer that was given the seven", "another"]
+    ground.outflow.write_out()
+    assert not ground.to_flush
+    assert not ground.pipe.asleep
+
+
+@pytest.mark.parametrize("hwm", [1, 3])
+def test_a_pipe_that_is_full_is_written_at_once(hwm, monkeypatch):
+    """Its next message would have to wait, or be dropped."""
+    ground = Ground(hwm=hwm)
+    monkeypatch.setattr(module, "monotonic", lambda: ground.now)
+    ground.send(100)
+    assert sum(ground.written) + len(ground.pipe) == 100
+    assert max(ground.written) <= hwm
+
+
+def test_what_follows_a_long_write_is_gathered_too(ground):
+    """To write to many peers takes longer than the pause that ends a batch."""
+    ground.writing = 500e-6
+    ground.send(50, gap=300e-6)
+    assert ground.written[:4] == [1] * 4
+    assert len(ground.written) <= 5
+    ground.run()
+    assert sum(ground.written) == 50
+
+
+def test_a_write_that_took_long_once_does_not_make_others_wait_for_ever(ground):
+    ground.writing = 10e-3
+    ground.send()
+    ground.writing = 0.0
+    for _ in range(20):
+        ground.send(gap=500e-6)
+        if ground.calls:
+            ground.run()
+    assert ground.written[-8:] == [1] * 8
+    assert not ground.calls
 
 
 def test_while_the_kernel_is_full_the_sender_is_left_alone(ground):

@@ -29,6 +29,7 @@ class InsightMethods:
         from zerohop.api import statistics  # not worth its time where nobody asks
 
         with self._driver.lock:
+            self._see_all()
             return statistics.stats(self._core)
 
     def peers(self) -> list[PeerInfo]:
@@ -36,7 +37,15 @@ class InsightMethods:
         from zerohop.api import statistics  # not worth its time where nobody asks
 
         with self._driver.lock:
+            self._see_all()
             return statistics.peers(self._core)
+
+    def _see_all(self) -> None:
+        """Have what was sent queued for whom it goes to, as if the driver's turn had come."""
+        core = self._core
+        if core.pattern.hands_out and not core.closed:
+            core.pattern.hand_out()
+            self._driver.woken()
 
     def last_error(self, endpoint: str) -> Exception | None:
         """Return what went wrong last at an endpoint; None: nothing since it is connected.

@@ -98,9 +98,11 @@ class Peers:
             if not peer.inproc or peer.link is None:
                 peer.outbound.set_hwm(self._options.sndhwm)
                 peer.inbound.set_hwm(self._options.rcvhwm)
+        self._pattern.limits_changed()
 
     def drop_queue(self, peer: Peer, reason: str = PEER_GONE) -> None:
         """Throw away what is queued for a peer that will not come (back), and count it."""
+        self._pattern.hand_out()  # what was sent is queued, too
         queued = len(peer.outbound)
         if queued:
             peer.outbound.messages.clear()

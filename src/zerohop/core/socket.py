@@ -317,6 +317,8 @@ class SocketCore:
         """
         if self.closed:
             raise ZMQError(Errno.ENOTSOCK)
+        if self.pattern.hands_out:
+            self.pattern.hand_out()
         subscription = self.options.set(option, value, self.type)
         if subscription is not None:
             if subscription.subscribe:
@@ -412,14 +414,13 @@ class SocketCore:
                 self._refuse(peer, reason)
         if pattern.notices:
             self._pass_on_notices()
-        if self._parts_out or self.closed:
-            self.send_lane = None
-        else:
-            self.send_lane = pattern.send_lane
-        if self._parts_in or self._returned or self.closed:
-            self.receive_lane = None
-        else:
-            self.receive_lane = pattern.receive_lane
+        if pattern.hands_out:
+            pattern.hand_out()
+        closed = self.closed
+        self.send_lane = None if closed or self._parts_out else pattern.send_lane
+        self.receive_lane = (
+            None if closed or self._parts_in or self._returned else pattern.receive_lane
+        )
 
     def _pass_on_notices(self) -> None:
         for peer, notice in _taken(self.pattern.notices):
@@ -442,6 +443,7 @@ class SocketCore:
 
         A second time does what a first one that was interrupted may have left.
         """
+        self.pattern.hand_out()
         self.closed = True
         self._parts_in.clear()
         self._returned.clear()

@@ -147,12 +147,14 @@ class Pattern(Protocol):
             ENOTSUP without asking the pattern where it has not.
         parts_in_a_message: how many parts every message has, so that one sent part by part goes
             out with its last, whatever its flags say (STREAM); 0: as many as the sender likes.
+        hands_out: ``send_lane`` is a pipe of the pattern's own, whose messages :meth:`hand_out`
+            gives to the peers: a batch at a time costs little more than a message (PUB).
         takes_turns: a message has to be received before the next may be sent (REQ, REP): one that
             was given back unread has not been received yet.
         send_lane: the pipe to which ``send(message)`` would push every message unchanged, now
             and until the pattern is next told something; else None. Drivers append straight to it
             while it is not full. Exactly one attached peer, and a type that neither looks into
-            messages nor changes them.
+            messages nor changes them; or a pipe of the pattern's own (``hands_out``).
         receive_lane: likewise the pipe from which ``receive()`` would take every message.
         announcements: what a SUB or XSUB has to tell every connected peer; the core takes and
             clears it after each call.
@@ -168,6 +170,7 @@ class Pattern(Protocol):
     can_send: ClassVar[bool] = True
     can_receive: ClassVar[bool] = True
     parts_in_a_message: ClassVar[int] = 0
+    hands_out: ClassVar[bool] = False
     takes_turns: ClassVar[bool] = False
     options: PatternOptions
     send_lane: Pipe | None
@@ -231,6 +234,16 @@ class Pattern(Protocol):
             ZMQError: EHOSTUNREACH, EFSM, EINVAL as libzmq for the type.
         """
         raise UsageError(Errno.ENOTSUP)
+
+    def hand_out(self) -> None:
+        """Give the peers what was put into a lane of the pattern's own, and see what it may take.
+
+        The core calls it before anything that comes after those messages: the driver's turn to
+        write, an option, the end. What the pattern is told it tells itself.
+        """
+
+    def limits_changed(self) -> None:
+        """The pipes of all peers have got new limits (SNDHWM, RCVHWM)."""
 
     def check_send(self, first_part: Part) -> None:
         """Raise what ``send`` of a message with this first part would raise now, send nothing.

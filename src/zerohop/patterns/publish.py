@@ -4,6 +4,18 @@ Subscriptions come as commands (``subscription``) or, from ZMTP 3.0 peers and fr
 as messages that begin with octet 1 or 0. They are applied at once, whatever the application does,
 and take no place in any pipe. A peer whose pipe is full misses the message, which is counted;
 with XPUB_NODROP the send raises Again instead, before anybody gets it.
+
+To queue a message for each of many peers costs as much as all the rest, and more when each is woken
+for it. So there is a lane: one pipe that stands for all peers. It is handed out in batches, by
+runs of messages that the same peers want. Whatever may change who gets a message comes after
+those that were sent before it, so they are handed out first::
+
+    send on the lane ──► lane ──► hand_out ──► index: who wants it ──► the pipe of each peer
+    send past it     ──────────────────────────────────┘
+
+The lane takes no more than every peer's pipe has room for: with XPUB_NODROP what that is now,
+without what it is when the pipe is empty, so that a burst is not dropped before it was tried to
+write some of it.
 """
 
 # ruff: noqa: D102 - what each method promises stands in Pattern
@@ -15,19 +27,29 @@ from collections import deque
 from zerohop.constants import Errno
 from zerohop.errors import Again, ProtocolError, UsageError
 from zerohop.patterns.pattern import Pattern, PatternOptions, Peer
+from zerohop.patterns.pipe import Pipe
 from zerohop.patterns.routing import FairQueue, fan_out
 from zerohop.patterns.subscriptions import SubscriptionIndex, split_upstream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import ClassVar
+    from collections.abc import Iterator
+    from typing import Any, ClassVar
 
     from zerohop.patterns.pipe import Message, Part
+    from zerohop.patterns.subscriptions import Route
 
 # An application that never receives from its XPUB must not keep every notification for ever.
 _MAX_NOTIFICATIONS = 1_000_000
 _MAX_OCTETS = 64 * 1024 * 1024  # of topics in them, whoever sends them
+
+_LEAST = 8  # messages; with less room a batch is not worth its trouble
+
+
+class _Everybody:
+    """Who reads the lane, as far as whoever writes it wants to know: all peers, over the net."""
+
+    inproc = False
 
 
 class XPub(Pattern):
@@ -43,10 +65,21 @@ class XPub(Pattern):
     """
 
     accepts: ClassVar[frozenset[str]] = frozenset({"SUB", "XSUB"})
+    hands_out: ClassVar[bool] = True
 
     def __init__(self, options: PatternOptions, seed: int = 0) -> None:
         super().__init__(options, seed)
         self._peers: dict[Peer, None] = {}
+        self._inproc = 0  # how many of them; their messages wait for nobody's batch
+        self._lane = Pipe(0)
+        self._lane.reader = self._lane.writer = _Everybody
+        self._notes: list[Any] = []  # of the lane, for nobody: hand_out looks
+        self._lane.reader_signals = self._lane.writer_signals = self._notes
+        # Who is still to be given what; an interrupted hand_out is finished by the next one.
+        self._runs: list[tuple[Iterator[Peer], list[Message]]] = []
+        self._limit_unknown = True  # of the lane
+        self._never_drops = False  # which kind of limit it has
+        self._has_room = True
         self._index = SubscriptionIndex()
         self._requests = SubscriptionIndex()  # manual: what peers asked for, applied or not
         self._requester: Peer | None = None  # manual: who asked for what was received last
@@ -57,19 +90,38 @@ class XPub(Pattern):
     def attach(self, peer: Peer) -> None:
         self._peers[peer] = None
         self._incoming.add(peer)
+        self._inproc += peer.inproc
+        if peer.inproc:
+            self.send_lane = None
+        hwm, limit = peer.outbound.hwm, self._lane.hwm
+        if self.options.xpub_nodrop:
+            self._lane.full = self._limit_unknown = True
+        elif hwm and (not limit or hwm < limit):  # not by looking at all of them, for each
+            self._lane.set_hwm(hwm)
 
     def connected(self, peer: Peer) -> None:
         if self.options.xpub_welcome_msg and peer in self._peers:
-            fan_out(self.options.xpub_welcome_msg, (peer,))
+            fan_out([self.options.xpub_welcome_msg], (peer,))
 
     def disconnected(self, peer: Peer) -> None:
         # When it comes back it says anew what it wants.
+        self.hand_out()
         self._forget(peer)
 
     def detach(self, peer: Peer) -> None:
-        if self._peers.pop(peer, peer) is None:
+        if peer in self._peers:
+            self.hand_out()
+            del self._peers[peer]
+            self._inproc -= peer.inproc
             self._forget(peer)
             self._incoming.remove(peer)
+
+    def writable(self, peer: Peer) -> None:
+        if self._never_drops:
+            self._limit_unknown = True
+
+    def limits_changed(self) -> None:
+        self._limit_unknown = True
 
     def deliver(self, peer: Peer, messages: list[Message]) -> None:
         others: list[Message] = []
@@ -90,6 +142,8 @@ class XPub(Pattern):
     def subscription(self, peer: Peer, topic: bytes, subscribe: bool) -> None:
         if peer not in self._peers:
             return
+        if self._lane.messages or self._runs:
+            self.hand_out()
         options = self.options
         index = self._requests if self._manual else self._index
         try:
@@ -100,21 +154,77 @@ class XPub(Pattern):
         if changed or self._manual or options.xpub_verboser or (subscribe and options.xpub_verbose):
             self._notify(peer, topic, subscribe=subscribe)
 
+    def hand_out(self) -> None:
+        lane, options = self._lane, self.options
+        if options.xpub_nodrop is not self._never_drops:
+            self._never_drops = options.xpub_nodrop
+            self._limit_unknown = True
+        # Noted and empty: another thread's hand_out was quicker than the note. It sleeps again.
+        if lane.messages or self._notes or self._runs:
+            while True:
+                self._notes.clear()
+                self._give_to_peers()
+                lane.full = False
+                if self._never_drops:
+                    self._find_limit()
+                    self._limit_unknown = True  # more, once the peers' pipes have been emptied
+                if lane.sleep():  # else another thread has sent meanwhile
+                    break
+        elif self._limit_unknown:
+            self._find_limit()
+        if self._inproc or options.invert_matching or options.xpub_manual_last_value:
+            self.send_lane = None
+        else:
+            self.send_lane = lane if self._has_room else None
+
+    def _give_to_peers(self) -> None:
+        """Empty the lane, or finish what was interrupted."""
+        runs, queue = self._runs, self._lane.messages
+        if not runs:
+            batch = [queue.popleft() for _ in range(len(queue))]
+            runs += [(iter(peers), run) for peers, run in self._index.split(batch)]
+            runs.reverse()
+        while runs:
+            peers, messages = runs[-1]
+            fan_out(messages, peers, drop=not self.options.xpub_nodrop)
+            runs.pop()
+
+    def _find_limit(self) -> None:
+        """Let the lane take as many messages as the pipe of every peer."""
+        lane = self._lane
+        pipes = [peer.outbound for peer in self._peers if peer.outbound.hwm]
+        if self._never_drops:
+            limits = [0 if pipe.full else pipe.hwm - len(pipe.messages) for pipe in pipes]
+        else:
+            limits = [pipe.hwm for pipe in pipes]
+        limit = min(limits, default=0)
+        self._has_room = not (self._never_drops and limits and limit < _LEAST)
+        lane.set_hwm(limit)
+        lane.full = not self._has_room  # for threads that have looked at send_lane before
+        self._limit_unknown = False
+
     def send(self, message: Message) -> None:
+        if self._lane.messages or self._runs:
+            self.hand_out()
         first = message[0] if isinstance(message, list) else message
         peers = self._index.matching(first)
         options = self.options
         if options.invert_matching or options.xpub_manual_last_value:
             peers = self._reconsider(peers)
-        if options.xpub_nodrop and any(peer.outbound.full for peer in peers):
-            raise Again
+        if options.xpub_nodrop:
+            for peer in peers:
+                if peer.outbound.full:
+                    raise Again
+            # The lane was told how much room there is, and will be told again.
+            self._lane.full = self._limit_unknown = True
         if peers:
-            fan_out(message, peers)
+            fan_out([message], peers)
         if options.xpub_manual_last_value:
             self._requester = None
 
     def check_send(self, first_part: Part) -> None:
         if self.options.xpub_nodrop:
+            self.hand_out()
             peers = self._reconsider(self._index.matching(first_part))
             if any(peer.outbound.full for peer in peers):
                 raise Again
@@ -135,11 +245,13 @@ class XPub(Pattern):
 
     def subscribe(self, topic: bytes) -> None:
         self._check_manual()
+        self.hand_out()
         if self._requester is not None:
             self._index.add(topic, self._requester)
 
     def unsubscribe(self, topic: bytes) -> None:
         self._check_manual()
+        self.hand_out()
         if self._requester is not None:
             self._index.remove(topic, self._requester)
 
@@ -149,13 +261,14 @@ class XPub(Pattern):
     def subscribers(self, topic: bytes) -> int:
         return len(self._reconsider(self._index.matching(topic)))
 
-    def _reconsider(self, peers: Mapping[Peer, None]) -> Mapping[Peer, None]:
+    def _reconsider(self, peers: Route) -> Route:
         """Who really gets a message, of those whose subscriptions it matches."""
         options, requester = self.options, self._requester
         if requester is not None and options.xpub_manual_last_value:
-            peers = {requester: None} if requester in peers else {}
+            peers = (requester,) if requester in peers else ()
         if options.invert_matching:
-            peers = {peer: None for peer in self._peers if peer not in peers}
+            wanted = set(peers)
+            peers = tuple(peer for peer in self._peers if peer not in wanted)
         return peers
 
     @property

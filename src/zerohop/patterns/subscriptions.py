@@ -4,8 +4,12 @@ A topic matches what starts with it. Rather than walk a trie octet by octet (lib
 interpreter does slowly, we probe one dictionary with the message's prefix of each length that
 any topic has: one slice and one look-up a length, however many topics there are::
 
-    topics  kv.a kv.b metrics              lengths  4 7
-    message kv.b:17 ...                    probes   kv.b  kv.b:17
+    topics  kv.a kv.b metrics              lengths  7 4
+    message kv.b:17 ...                    probes   kv.b:17  kv.b
+
+The longest topic that is found decides: all others that match the message are beginnings of that
+one, so who wants the one topic or any of its beginnings is put together once, and kept until a
+subscription changes.
 
 Lengths are few in practice; a peer that invents many is refused, because it would slow down
 every send. ``SubscriptionIndex`` is the publisher's side, ``TopicCounts`` the subscriber's.
@@ -19,13 +23,19 @@ from zerohop.errors import ProtocolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
+    from typing import TypeAlias
 
     from zerohop.patterns.pattern import Peer
     from zerohop.patterns.pipe import Message, Part
 
+    Route: TypeAlias = tuple[Peer, ...]
+    """Who gets a message, each once. Of equal ones there is only one: ``is`` compares them."""
+
 # Up to so many topics, one bytes.startswith of all costs less than the probes (bench/micro).
 _FEW = 12
+
+_KEPT = 100_000  # peers in all routes together: a pointer each
 
 
 class SubscriptionIndex:
@@ -40,8 +50,8 @@ class SubscriptionIndex:
     """
 
     __slots__ = (
-        "_everything", "_length_counts", "_lengths", "_max_lengths", "_max_octets", "_max_topics",
-        "_subscribers", "_topics",
+        "_everyone", "_kept", "_length_counts", "_lengths", "_max_lengths", "_max_octets",
+        "_max_topics", "_routed", "_routes", "_subscribers", "_topics",
     )  # fmt: skip
 
     def __init__(
@@ -54,11 +64,15 @@ class SubscriptionIndex:
         self._max_topics = max_topics
         self._max_octets = max_octets
         self._max_lengths = max_lengths
-        self._topics: dict[bytes, dict[Peer, None]] = {}  # dicts: sets that keep their order
-        self._everything: dict[Peer, None] = {}  # who wants b"": no probe for them
-        self._lengths: tuple[int, ...] = ()  # of all topics but b"", ascending
+        self._topics: dict[bytes, _Topic] = {}
+        self._lengths: tuple[int, ...] = ()  # of all topics but b"", longest first
         self._length_counts: Counter[int] = Counter()
         self._subscribers: dict[Peer, _Subscriber] = {}
+        # What is put together from the above, and forgotten when a subscription changes.
+        self._everyone: Route | None = None  # who wants b"": no probe for them
+        self._routes: dict[frozenset[Peer], Route] = {}  # each once, so that ``is`` compares them
+        self._routed: list[_Topic] = []  # topics that have a route
+        self._kept = 0
 
     def __len__(self) -> int:
         """How many different topics there are."""
@@ -79,16 +93,16 @@ class SubscriptionIndex:
         subscriber.topics[topic] = None
         subscriber.lengths[len(topic)] += 1
         subscriber.octets += len(topic)
-        peers = self._topics.get(topic)
-        if peers is not None:
-            peers[peer] = None
+        self._forget_routes()
+        known = self._topics.get(topic)
+        if known is not None:
+            known.peers[peer] = None
             return False
-        self._topics[topic] = peers = {} if topic else self._everything
-        peers[peer] = None
+        self._topics[topic] = _Topic(peer)
         if topic:
             self._length_counts[len(topic)] += 1
             if self._length_counts[len(topic)] == 1:
-                self._lengths = tuple(sorted(self._length_counts))
+                self._lengths = tuple(sorted(self._length_counts, reverse=True))
         return True
 
     def remove(self, topic: bytes, peer: Peer) -> bool:
@@ -110,33 +124,90 @@ class SubscriptionIndex:
             return []
         return [(topic, self._unlink(topic, peer)) for topic in sorted(subscriber.topics)]
 
-    def matching(self, first_part: Part) -> Mapping[Peer, None]:
-        """Return the peers that want a message with this first part; not to be changed or kept."""
-        found = self._everything
-        collected: dict[Peer, None] | None = None  # our own, once there are two to put together
+    def matching(self, first_part: Part) -> Route:
+        """Return the peers that want a message with this first part."""
         lengths = self._lengths
+        if lengths:
+            if type(first_part) is not bytes:
+                first_part = bytes(first_part[: lengths[0]])
+            size = len(first_part)
+            if size < lengths[0]:
+                lengths = tuple([length for length in lengths if length <= size])
+            for length in lengths:
+                topic = self._topics.get(first_part[:length])
+                if topic is not None:
+                    return topic.route or self._make_route(first_part[:length])
+        everyone = self._everyone
+        return self._find_everyone() if everyone is None else everyone
+
+    def split(self, messages: list[Message]) -> Iterator[tuple[Route, list[Message]]]:
+        """Part messages into runs that the same peers want, in order; leave out the unwanted."""
+        everyone, lengths = self._everyone, self._lengths
+        if everyone is None:
+            everyone = self._find_everyone()
         if not lengths:
-            return found
-        if type(first_part) is not bytes:
-            first_part = bytes(first_part[: lengths[-1]])
-        topics = self._topics
-        size = len(first_part)
-        for length in lengths:
-            if length > size:
-                break
-            peers = topics.get(first_part[:length])
-            if peers is None:
-                continue
-            if not found:
-                found = peers
-            elif collected is None:
-                found = collected = found | peers
+            if everyone:
+                yield everyone, messages
+            return
+        find = self._topics.get
+        route: Route = ()
+        run: list[Message] = []
+        for message in messages:  # not matching(): the call would cost as much as the rest
+            first = message
+            if type(message) is not bytes:
+                first = message[0] if type(message) is list else message
+                if type(first) is not bytes:
+                    first = bytes(first[: lengths[0]])  # type: ignore[arg-type] # a view
+            wanted = everyone
+            for length in lengths:
+                topic = find(first[:length])  # type: ignore[arg-type] # of bytes, by now
+                if topic is not None:
+                    wanted = topic.route or self._make_route(bytes(first[:length]))  # type: ignore[arg-type] # too
+                    break
+            if wanted is route:
+                run.append(message)
             else:
-                collected.update(peers)
-        return found
+                if route:
+                    yield route, run
+                route, run = wanted, [message]
+        if route:
+            yield route, run
+
+    def _find_everyone(self) -> Route:
+        topic = self._topics.get(b"")
+        self._everyone = everyone = () if topic is None else self._make_route(b"")
+        return everyone
+
+    def _make_route(self, topic: bytes) -> Route:
+        """Put together who wants this topic, or one that it begins with."""
+        peers: dict[Peer, None] = {}
+        for length in (0, *reversed(self._lengths)):
+            if length > len(topic):
+                break
+            known = self._topics.get(topic[:length])
+            if known is not None:
+                peers.update(known.peers)
+        if self._kept > _KEPT:
+            self._forget_routes()
+        route = self._routes.setdefault(frozenset(peers), tuple(peers))
+        self._topics[topic].route = route
+        self._routed.append(self._topics[topic])
+        self._kept += len(peers)
+        return route
+
+    def _forget_routes(self) -> None:
+        """A subscription has changed: what was put together from all of them may be wrong."""
+        self._everyone = None
+        if self._routed:
+            for topic in self._routed:
+                topic.route = ()
+            self._routed.clear()
+            self._routes.clear()
+            self._kept = 0
 
     def _unlink(self, topic: bytes, peer: Peer) -> bool:
-        peers = self._topics[topic]
+        self._forget_routes()
+        peers = self._topics[topic].peers
         del peers[peer]
         if peers:
             return False
@@ -145,7 +216,7 @@ class SubscriptionIndex:
             self._length_counts[len(topic)] -= 1
             if not self._length_counts[len(topic)]:
                 del self._length_counts[len(topic)]
-                self._lengths = tuple(sorted(self._length_counts))
+                self._lengths = tuple(sorted(self._length_counts, reverse=True))
         return True
 
     def _check_limits(self, subscriber: _Subscriber, topic: bytes) -> None:
@@ -158,6 +229,16 @@ class SubscriptionIndex:
             problem = f"topics of more lengths than max_lengths={self._max_lengths}"
         if problem:
             raise ProtocolError(f"peer subscribed to {problem}", source="RFC 29, PUB")
+
+
+class _Topic:
+    """Who wants it, and who gets what it is the longest topic of; ``()``: to be put together."""
+
+    __slots__ = ("peers", "route")
+
+    def __init__(self, peer: Peer) -> None:
+        self.peers: dict[Peer, None] = {peer: None}  # a dict: a set that keeps its order
+        self.route: Route = ()
 
 
 class _Subscriber:

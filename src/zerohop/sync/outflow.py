@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from zerohop.patterns.pipe import Message, Part, Pipe
 
 _MOMENT = 50e-6  # seconds without a message that end a batch; a system call takes 10 to 20
+# So does the time that writing takes, if that is longer (to 64 peers: half a millisecond), or a
+# publisher would write each message by itself for ever.
 _AT_ONCE = 4  # messages; a client that sends a few requests and then waits never leaves this
 _TICK = 1e-3  # seconds
 _BATCH_SIZE = 64 * 1024  # octets: one write of the driver
@@ -49,8 +51,8 @@ class Outflow:
     """
 
     __slots__ = (
-        "_at_once", "_core", "_count", "_helped", "_last", "_pending", "_pump", "_reactor",
-        "_scheduled", "_stream", "_streamed", "_visits", "mark",
+        "_at_once", "_core", "_count", "_helped", "_last", "_moment", "_pending", "_pump",
+        "_reactor", "_scheduled", "_stream", "_streamed", "_visits", "mark",
     )  # fmt: skip
 
     def __init__(
@@ -62,7 +64,8 @@ class Outflow:
         self._at_once = at_once
         self.mark = _BATCH
         self._count = 0  # messages written at once, one after another
-        self._last = 0.0  # when the last of them was
+        self._last = 0.0  # when the last of them was, or had been written
+        self._moment = _MOMENT
         self._visits = 0  # the reactor's, then
         self._pending = 0  # octets sent and left to be written later
         self._scheduled = False  # the helper will come
@@ -74,7 +77,7 @@ class Outflow:
         """A message was put into the lane's pipe, and it sleeps or is longer than ``mark``."""
         if pipe.asleep:
             _signal(pipe)
-            self.flush(message)
+            self.flush(message, full=pipe.full)
             return
         self._choose_mark(len(message))
         _signal(pipe)
@@ -92,19 +95,24 @@ class Outflow:
                 self._reactor.call_at(monotonic() + _TICK, self._on_tick)
                 self._stream = pipe
 
-    def flush(self, message: Message) -> None:
-        """A message was given to the core: write it, now or together with what may follow soon."""
+    def flush(self, message: Message, *, full: bool = False) -> None:
+        """A message was given to the core: write it, now or together with what may follow soon.
+
+        Args:
+            message: to see how large it is.
+            full: the next one would have to wait.
+        """
         if self._stream is not None:
             _signal(self._stream)  # it looks awake to whoever appends past the lane
         size = sum(map(len, message)) if type(message) is list else len(message)
         self._pending += size + _OVERHEAD
-        full = self._pending >= _BATCH_SIZE
+        full = full or self._pending >= _BATCH_SIZE
         inproc = self._core.context.readable  # an inproc reader waits for nothing but this
         if self._scheduled and not (full or inproc):
             return
         reactor = self._reactor
         now = monotonic()
-        if reactor.visits != self._visits or now - self._last > _MOMENT:
+        if reactor.visits != self._visits or now - self._last > self._moment:
             self._visits = reactor.visits
             self._count = 0
         self._last = now
@@ -112,6 +120,8 @@ class Outflow:
         if self._count <= _AT_ONCE or full or inproc or self._at_once:
             self._pending = 0
             self._pump()
+            self._last = monotonic()
+            self._moment = min(max(self._last - now, _MOMENT), _TICK)
             return
         self._choose_mark(size)
         reactor.unwritten[self] = None
@@ -123,10 +133,12 @@ class Outflow:
 
     def write_out(self) -> None:
         """The program waits now: write whatever there is."""
-        if self._stream is not None and self._stream.messages:
-            _signal(self._stream)
+        stream = self._stream
+        # Of a publisher's stream it may be handed out, and then stands in to_flush.
+        if stream is not None and (stream.messages or self._core.links.to_flush):
+            _signal(stream)
             self._pump()
-            self._stream.asleep = False
+            stream.asleep = False
         elif self._pending:
             self._pending = 0
             self._pump()
@@ -138,6 +150,7 @@ class Outflow:
     def _on_help(self) -> None:
         self._scheduled = False
         self._helped = monotonic()
+        self._moment = max(self._moment / 2, _MOMENT)  # or one long write would be for ever
         if self._stream is None:
             self._reactor.unwritten.pop(self, None)
         self._pending = 0
