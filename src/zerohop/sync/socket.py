@@ -162,7 +162,7 @@ class Socket(WaitMethods, SocketBase):
             except IndexError:
                 pass
             else:
-                if pipe.full:
+                if pipe.full and len(pipe.messages) <= pipe.resume_at:
                     self._front.drained(pipe)
                 if type(message) is bytes and copy:
                     return message
@@ -207,7 +207,7 @@ class Socket(WaitMethods, SocketBase):
             except IndexError:
                 pass
             else:
-                if pipe.full:
+                if pipe.full and len(pipe.messages) <= pipe.resume_at:
                     self._front.drained(pipe)
                 return message
         with self._driver.lock:
