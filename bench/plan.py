@@ -56,7 +56,7 @@ def entries(
     *,
     by_name: bool = False,
 ) -> list[Entry]:
-    """Everything that is to be played, in order.
+    """Everything that is to be played, in order; uvloop over one transport of a case only.
 
     Args:
         cases: which.
@@ -66,9 +66,14 @@ def entries(
     """
     found = []
     for case in cases:
-        playing = lineups(case, contenders, by_name=by_name)
-        planned = case.planned(transports) if playing else ()
-        found += [Entry(case, transport, playing) for transport in planned]
+        for transport in case.planned(transports):
+            playing = [
+                lineup
+                for lineup in lineups(case, contenders, by_name=by_name)
+                if by_name or not lineup.sender.uvloop or transport == case.transports[0]
+            ]
+            if playing:
+                found.append(Entry(case, transport, playing))
     return found
 
 

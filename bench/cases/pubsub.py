@@ -274,6 +274,7 @@ CASES = tuple(
         parts=PARTS,
         parameters={"size": 64, "subscribers": count},
         floor=False,
+        round_s=1.3 if count > 8 else 0.0,
     )
     for count, text in ((1, "one SUB"), (8, "eight SUBs"), (64, "64 SUBs"))
 )

@@ -50,6 +50,14 @@ def test_transports_that_are_asked_for_are_those_of_every_case_that_has_them():
     assert places_of("import", "tcp") == [""]
 
 
+def test_uvloop_plays_over_one_transport_or_where_it_is_asked_by_name():
+    contenders = [BY_NAME["zmq.asyncio"], BY_NAME["zmq.asyncio+uvloop"]]
+    planned = entries([all_cases()["pushpull-64"]], contenders)
+    assert [len(entry.lineups) for entry in planned] == [2, 1]
+    planned = entries([all_cases()["pushpull-64"]], contenders, by_name=True)
+    assert [len(entry.lineups) for entry in planned] == [2, 2]
+
+
 def test_a_case_that_nobody_here_can_play_is_left_out():
     assert entries([all_cases()["ticker"]], [BY_NAME["pyzmq"]]) == []
 

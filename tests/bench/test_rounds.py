@@ -59,7 +59,6 @@ def test_a_round_of_the_floor_gives_a_value(case, contender, transport):
         ("topics-1k", "pyzmq"),
         ("router-8", "pyzmq"),
         ("router-8", "zmq.asyncio"),
-        ("reqrep-idle", "pyzmq"),
         ("reconnect", "pyzmq"),
         ("connections", "pyzmq"),
         ("inproc-loop", "zmq.asyncio"),
