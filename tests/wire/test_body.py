@@ -1,5 +1,6 @@
 """A body that is gathered: right however it comes, copied once, no larger than what came of it."""
 
+import gc
 import sys
 import tracemalloc
 
@@ -143,3 +144,18 @@ def test_memory_grows_with_what_came_not_with_what_was_announced(step, announced
 def test_what_the_peer_has_sent_before_may_be_held_at_once():
     assert len(Body(2**62, proven=500_000).buffer()) == 500_000
     assert len(Body(400_000, proven=500_000).buffer()) == 400_000
+
+
+def test_one_that_dies_in_a_cycle_while_its_place_is_lent_does_so_in_silence(monkeypatch):
+    """io's finalizer would complain of the view, in development mode."""
+    said = []
+    monkeypatch.setattr(sys, "unraisablehook", said.append)
+    for lent_first in (True, False):
+        cycle = {}
+        body = Body(200_000)
+        for name in ("view", "body") if lent_first else ("body", "view"):
+            cycle[name] = body.buffer() if name == "view" else body
+        cycle["itself"] = cycle
+        del body, cycle
+        gc.collect()
+    assert said == []

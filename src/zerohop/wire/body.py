@@ -16,6 +16,18 @@ _FIRST = 64 * 1024  # octets: what may be held for a frame of which nothing has 
 _GROWTH = 2  # and otherwise so many times what has come
 
 
+class _Octets(BytesIO):
+    """Is not closed when it dies: that would be an error while a view of it is lent.
+
+    It comes to that where both die together, in a garbage collection that finalizes this one first.
+    """
+
+    __slots__ = ()
+
+    def __del__(self) -> None:
+        pass
+
+
 class Body:
     """Gathers ``size`` octets.
 
@@ -37,7 +49,7 @@ class Body:
         self.size = size
         self.missing = size
         self._proven = proven
-        self._file = BytesIO()  # stands where the octets end that have come
+        self._file = _Octets()  # stands where the octets end that have come
         self._held = 0  # octets that it holds, come or not
         self._view: memoryview | None = None  # what was lent
 
