@@ -63,6 +63,7 @@ RARE = {  # what few programs need of ours
     *(
         "zerohop.devices",
         "zerohop.io.log",
+        "zerohop.io.descriptor",
         "zerohop.io.signal",
         "zerohop.utils",
         "zerohop.wire.raw",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from zerohop.io.driver import Front
+    from zerohop.io.pump import Front
 
 __all__ = ["Fronts"]
 

@@ -42,7 +42,6 @@ from zerohop.constants import Errno, SocketOption, SocketType
 from zerohop.core.options import SocketOptions
 from zerohop.core.socket import SocketCore
 from zerohop.errors import UsageError, ZMQError
-from zerohop.io.driver import SocketDriver
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ if TYPE_CHECKING:
     from zerohop.api.context import ContextBase
     from zerohop.api.fronts import Fronts
     from zerohop.io.context import ContextIO
-    from zerohop.io.driver import Front
+    from zerohop.io.pump import Front
 
 __all__ = ["SocketBase"]
 
@@ -111,6 +110,8 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
             return
         if ctx_or_socket is None or isinstance(ctx_or_socket, SocketBase):
             raise TypeError("context must be specified")
+        from zerohop.io.driver import SocketDriver  # no socket, no driver
+
         context: ContextBase = ctx_or_socket
         if not hasattr(context, "_check_room"):
             raise TypeError(f"Cannot convert {type(context).__name__} to Context")

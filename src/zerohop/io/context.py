@@ -11,6 +11,7 @@ from zerohop.core.context import ContextCore
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from zerohop.io.driver import SocketDriver
+    from zerohop.io.pump import Pump
     from zerohop.io.reactor import Reactor
 
 
@@ -34,7 +35,7 @@ class ContextIO:
         self._handing_over = False
         _contexts.add(self)
 
-    def hand_over(self, caller: SocketDriver) -> None:
+    def hand_over(self, caller: Pump) -> None:
         """Bring the notes about shared pipes to their sockets and wake those; lock held.
 
         A woken socket may cause new notes; the outermost call deals with them all.

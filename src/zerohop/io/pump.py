@@ -1,0 +1,415 @@
+"""What follows from whatever happens to a socket: octets are moved, times kept, waiters woken.
+
+Every entry, whether the application's call or the loop's callback, ends in :meth:`Pump.pump`, the
+one place where what the core decided becomes system calls.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
+
+    from zerohop.core.link import Dialer, Link, Listener
+    from zerohop.core.socket import SocketCore
+    from zerohop.io.context import ContextIO
+    from zerohop.io.descriptor import Descriptor
+    from zerohop.io.dialing import Dialing
+    from zerohop.io.listening import Acceptor
+    from zerohop.io.loop import Handle, Loop
+    from zerohop.io.stream import Stream
+    from zerohop.patterns.pattern import Peer
+else:
+    Protocol = object
+
+
+class Front(Protocol):
+    """The Socket that the application holds; told when waiting may have come to an end."""
+
+    def activity(self) -> bool:
+        """The core has changed: lanes, readiness, or its end. Called with the lock held.
+
+        Returns:
+            Whether the front has sent or received: then there is more to pump.
+        """
+
+
+class Pump:
+    """The inner half of a SocketDriver: drives one SocketCore over one loop at a time.
+
+    Every method is called with ``lock`` held, the loop's callbacks take it themselves.
+
+    Args:
+        core: the socket without I/O.
+        context: the lock, and the way to the other sockets of the Context.
+
+    Attributes:
+        loop: where descriptors are watched; None until :meth:`attach` (an asyncio socket made
+            outside a running loop listens from bind() on, and accepts when its loop runs).
+        now: seconds on the loop's clock; before there is a loop, on the clock that loops use.
+        front: whom to tell; None once the application has closed the socket.
+        watched: somebody has the descriptor: it must follow whatever is sent and received.
+        released: nothing is left: no descriptor, no timer.
+    """
+
+    def __init__(self, core: SocketCore, context: ContextIO) -> None:
+        self.core = core
+        self.context = context
+        self.lock: threading.RLock = context.lock
+        self.loop: Loop | None = None
+        self.now: Callable[[], float] = time.monotonic
+        self.front: Front | None = None
+        self.released = False
+        self.on_released: list[Callable[[], object]] = []
+        self._streams: dict[Link, Stream] = {}
+        self._acceptors: dict[Listener, Acceptor] = {}
+        self._dialings: dict[Dialer, Dialing] = {}
+        self._cuts: list[tuple[float, Dialer | Listener]] = []  # of disconnect() and unbind()
+        self._timer: Handle | None = None
+        self._timer_at = 0.0
+        self._later: Handle | None = None
+        self._linger_until: float | None = None
+        self._pumping = False
+        self._again = False
+        self._descriptor: Descriptor | None = None
+        self.watched = False
+        self._thread: int | None = None
+
+    # The loop
+
+    @property
+    def loop_in_use(self) -> Loop:
+        """The loop; only asked for where one is attached."""
+        assert self.loop is not None
+        return self.loop
+
+    def attach(self, loop: Loop, *, thread: int | None = None) -> None:
+        """Drive over ``loop`` from now on; takes along what another loop was watching.
+
+        Args:
+            loop: the loop.
+            thread: the only thread that may call the loop (asyncio); None: any thread may.
+        """
+        self._thread = thread
+        if self.loop is loop:
+            return
+        self.detach()
+        self.loop = loop
+        self.now = loop.time
+        for acceptor in self._acceptors.values():
+            acceptor.start()
+        for stream in self._streams.values():
+            stream.start()
+        for dialing in self._dialings.values():
+            dialing.start()
+        links = self.core.links
+        links.to_flush += links.room_for_others  # they wait for a turn that will not come
+        links.room_for_others.clear()
+        links.timers.stale = True
+        self.pump()
+
+    def may_move(self) -> bool:
+        """Whether :meth:`attach` may be called here: no other thread's loop is in use."""
+        if self._thread in (None, threading.get_ident()):
+            return True
+        return not getattr(self.loop, "is_running", _never)()  # nor is it when it is closed
+
+    @property
+    def watches(self) -> bool:
+        """Whether anything hangs on the loop."""
+        return bool(
+            self._acceptors or self._streams or self._dialings or self._timer or self._later
+        )
+
+    def detach(self) -> None:
+        """Watch nothing any more; :meth:`attach` goes on. Nothing is lost."""
+        loop, self.loop = self.loop, None
+        self.now = time.monotonic
+        if loop is None:
+            return
+        # A closed asyncio loop has forgotten its descriptors and refuses to be asked.
+        usable = not getattr(loop, "is_closed", _never)()
+        watchers: list[Acceptor | Stream | Dialing] = [
+            *self._acceptors.values(),
+            *self._streams.values(),
+            *self._dialings.values(),
+        ]
+        for watcher in watchers:
+            watcher.detach(loop if usable else None)
+        for handle in (self._timer, self._later):
+            if handle is not None:
+                handle.cancel()
+        self._timer = self._later = None
+
+    def _leave_closed_loop(self) -> None:
+        """Before anything is begun: a closed asyncio loop would refuse it halfway."""
+        if self._thread is not None and getattr(self.loop, "is_closed", _never)():
+            self.detach()
+
+    # Pumping
+
+    def pump(self) -> None:
+        """Move everything the core has to say: octets, new links, the next deadline, who waits."""
+        if self._pumping:
+            self._again = True
+            return
+        self._pumping = True
+        try:
+            while True:
+                self._again = False
+                self._act()
+                if self._descriptor is not None:
+                    # Whoever uses a lane tells nobody, and the descriptor would not follow.
+                    self.core.send_lane = self.core.receive_lane = None
+                shared = self.context.core
+                if shared.readable or shared.writable or shared.changed:
+                    self.context.hand_over(self)
+                if self.front is not None and self.front.activity() and self.has_work():
+                    continue
+                if not self._again:
+                    break
+        finally:
+            self._pumping = False
+        if self._descriptor is not None:
+            self._descriptor.show()
+        if self.front is None and self.core.closed and not self.released:
+            self._release_if_finished()
+
+    def has_work(self) -> bool:
+        """Whether what was just asked of the core has left something in its lists."""
+        links, shared = self.core.links, self.context.core
+        return bool(
+            links.to_flush
+            or links.to_resume
+            or links.room
+            or links.to_close
+            or shared.readable
+            or shared.writable
+            or shared.changed
+            or self.core.pattern.refused
+            or self.core.pattern.announcements
+        )
+
+    def read_now(self) -> bool:
+        """Read from the only connection what is there, without asking the loop first.
+
+        With more of them it is the loop that knows which one to read from.
+
+        Returns:
+            Whether anything came.
+        """
+        if len(self._streams) != 1:
+            return False
+        (stream,) = self._streams.values()
+        return stream.read_now()
+
+    def again(self) -> None:
+        """The core has changed in the middle of :meth:`pump`: go round once more."""
+        self._again = True
+
+    def _act(self) -> None:
+        """Turn the core's lists into system calls until they are empty."""
+        core, links = self.core, self.core.links
+        while True:
+            if links.to_flush or links.to_write:
+                self._flush()
+            elif links.to_resume:
+                self._resume()
+            elif links.to_close:
+                link = links.to_close[-1]
+                self._finish(link)
+                # Now: a signal handler may have raised in between. It is the last, most likely.
+                if links.to_close[-1] is link:
+                    links.to_close.pop()
+                else:
+                    links.to_close.remove(link)
+            elif links.to_dial and self.loop is not None:
+                self._dial(links.to_dial.pop(0))
+            else:
+                core.settle()
+                if not (
+                    links.to_flush
+                    or links.to_write
+                    or links.to_resume
+                    or links.to_close
+                    or (links.to_dial and self.loop is not None)
+                ):
+                    break
+        if links.dialers.dropped:
+            self._drop_dialings()
+        if links.timers.stale:
+            self._arm()
+        if links.reports:
+            self._report()
+
+    def _flush(self) -> None:
+        links, streams = self.core.links, self._streams
+        peers = links.to_flush
+        if len(peers) == 1 and not links.to_write:
+            link = peers[0].link
+            if link in streams:
+                streams[link].write()
+            del peers[0]  # now, and not sooner: a signal handler may raise in between
+            return
+        links.to_write += [peer.link for peer in peers]
+        peers.clear()
+        todo, links.to_write = links.to_write, []
+        done = 0
+        try:
+            for link in todo:
+                if link in streams:
+                    streams[link].write()
+                done += 1
+        except BaseException:  # a signal handler's: what was not written is still to be
+            links.to_write[:0] = todo[done:]
+            raise
+
+    def flush_later(self, peer: Peer) -> None:
+        """Go on writing in the loop's next turn: others are waiting for theirs."""
+        self.core.links.room_for_others.append(peer)
+        if self._later is None and self.loop is not None:
+            self._later = self.loop.call_soon(self._on_later)
+
+    def _on_later(self) -> None:
+        with self.lock:
+            self._later = None
+            links = self.core.links
+            links.to_flush += links.room_for_others
+            links.room_for_others.clear()
+            self.pump()
+
+    def _resume(self) -> None:
+        peers = self.core.links.to_resume
+        todo = peers[:]
+        peers.clear()
+        for peer in todo:
+            stream = self._streams.get(peer.link)
+            if stream is not None and not peer.inbound.full:
+                peer.link.connection.not_reading(self.now())
+                stream.resume()
+
+    def _finish(self, link: Link) -> None:
+        stream = self._streams.get(link)
+        if stream is not None:
+            stream.finish()
+
+    def stream_closed(self, link: Link) -> None:
+        """The stream of a link has closed its OS socket."""
+        self._streams.pop(link, None)
+
+    def _report(self) -> None:
+        try:
+            from zerohop.io.log import log
+        except OSError:  # no descriptor is left to import with: later
+            return
+        reports = self.core.links.reports
+        for report in reports:
+            log.warning("%s", report)
+        reports.clear()
+
+    def woken(self) -> None:
+        """Something happened through another socket's call; lock held, any thread."""
+        if self._thread is None or self._thread == threading.get_ident():
+            self.pump()
+            return
+        assert self.loop is not None
+        try:
+            self.loop.call_soon_threadsafe(self._on_woken)
+        except RuntimeError:
+            return  # the loop is closed: nobody waits there
+
+    def _on_woken(self) -> None:
+        with self.lock:
+            self.pump()
+
+    def _drop_dialings(self) -> None:
+        """End the attempts whose connect() was taken back meanwhile."""
+        dropped = self.core.links.dialers.dropped
+        while dropped:
+            dialing = self._dialings.pop(dropped[-1], None)
+            if dialing is not None:
+                dialing.close()
+            dropped.pop()
+
+    def _dial(self, dialer: Dialer) -> None:
+        """Begin to; the outer half's."""
+        raise NotImplementedError
+
+    # Time
+
+    def _arm(self, *, force: bool = False) -> None:
+        if self.loop is None:
+            return
+        when = self.core.links.next_deadline()
+        ends = [cut for cut, _ in self._cuts]
+        if self._linger_until is not None:
+            ends.append(self._linger_until)
+        if ends:
+            when = min(ends) if when is None else min(when, *ends)
+        if self._timer is not None:
+            if when == self._timer_at and not force:
+                return
+            self._timer.cancel()
+            self._timer = None
+        if when is not None:
+            self._timer_at = when
+            self._timer = self.loop.call_at(when, self._on_timer)
+
+    def _on_timer(self) -> None:
+        with self.lock:
+            self._timer = None
+            now = max(self.now(), self._timer_at)  # asyncio may call a clock tick early
+            links = self.core.links
+            if self._linger_until is not None and now >= self._linger_until:
+                self._linger_until = None
+                links.end_close()
+            for cut in [cut for cut in self._cuts if cut[0] <= now]:
+                self._cuts.remove(cut)
+                links.cut_source(cut[1])
+            links.handle_deadline(now)
+            links.timers.stale = True
+            self.pump()
+
+    # The end
+
+    def _release_if_finished(self) -> None:
+        if not self.core.links.finished:
+            return
+        self.released = True
+        for dialing in list(self._dialings.values()):
+            dialing.close()
+        self._dialings.clear()
+        for handle in (self._timer, self._later):
+            if handle is not None:
+                handle.cancel()
+        self._timer = self._later = None
+        self.context.drivers.discard(self)
+        callbacks, self.on_released = self.on_released, []
+        for callback in callbacks:
+            callback()
+
+    def abandon(self) -> None:
+        """In a forked child: close our copies of the descriptors, and nothing else."""
+        for stream in self._streams.values():
+            stream.abandon()
+        for acceptor in self._acceptors.values():
+            acceptor.abandon()
+        for dialing in self._dialings.values():
+            dialing.abandon()
+        self._streams.clear()
+        self._acceptors.clear()
+        self._dialings.clear()
+        if self._descriptor is not None:
+            self._descriptor.close()
+            self._descriptor = None
+        self.core.closed = True
+        self.core.send_lane = self.core.receive_lane = None
+        self.released = True
+
+
+def _never() -> bool:
+    return False
