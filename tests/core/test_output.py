@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.wire.kit import calls_during
 from zerohop.core.link import Link, Listener
 from zerohop.core.options import SocketOptions
 from zerohop.core.output import FLUSH_SIZE, BatchEncoder, fill, take_back, written
@@ -34,6 +35,13 @@ class Wire:
         return encode(messages)
 
     encoded_size = staticmethod(encoded_size)
+
+
+class Quiet:
+    """A connection that says nothing itself; as cheap as a real one."""
+
+    has_output = False
+    encode = staticmethod(encode)
 
 
 def make_link(*, shares=False, batch=128):
@@ -65,6 +73,15 @@ def test_what_the_connection_says_goes_before_messages():
     link.connection.control = b"<READY>"
     assert filled(link, pipe) == b"<READY>" + wire_of(b"1", [b"2", b"3"])
     assert len(pipe) == 0
+
+
+def test_an_answer_is_filled_and_taken_in_ten_calls():
+    """One message, sent for itself: what REQ, REP and every program that waits pay each time."""
+    link, pipe, encoder = make_link(), make_pipe(b"x" * 64), BatchEncoder()
+    link.connection = Quiet()
+    assert calls_during(fill, link, pipe, encoder) <= 6
+    assert calls_during(written, link, 66) <= 4
+    assert not link.buffers
 
 
 def test_before_the_handshake_only_the_connection_speaks():
@@ -120,6 +137,32 @@ def test_a_batch_of_large_messages_shrinks_to_one():
         fill(link, pipe, BatchEncoder())
         written(link, sum(map(len, link.buffers)))
     assert link.batch == 1
+
+
+def test_of_large_messages_no_more_are_taken_than_are_written_at_once():
+    """What is taken is beyond the high-water mark: with large messages it would be much memory."""
+    link = make_link()
+    large = [bytes([n]) * (FLUSH_SIZE * 3) for n in range(100)]
+    pipe = make_pipe(*large, hwm=100)
+    pipe.writer = "the peer"
+    assert filled(link, pipe) == wire_of(large[0])
+    assert link.sending == large[:1]
+    assert list(pipe.messages) == large[1:]
+    assert pipe.full
+    assert pipe.writer_signals == []
+    written(link, sum(map(len, link.buffers)))
+    assert filled(link, pipe) == wire_of(large[1])
+
+
+@pytest.mark.parametrize("shares", [False, True])
+def test_a_large_message_among_small_ones_ends_a_batch(shares):
+    small, large = [b"%d" % n for n in range(50)], [bytes(FLUSH_SIZE * 65), b"envelope"]
+    link, pipe, encoder = make_link(shares=shares), make_pipe(*small, large, *small), BatchEncoder()
+    assert filled(link, pipe, encoder) == wire_of(*small, large)
+    assert list(pipe.messages) == small
+    written(link, sum(map(len, link.buffers)))
+    assert filled(link, pipe, encoder) == wire_of(*small)
+    assert link.messages_out == 51
 
 
 def test_a_batch_of_the_right_size_stays():

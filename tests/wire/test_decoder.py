@@ -211,6 +211,22 @@ def test_the_limit_holds_on_the_fast_way_too(message, behind):
         decode(wire(message) + bytes(behind), limit=300)
 
 
+@pytest.mark.parametrize("message", [b"1234", [b"", b"1234"]], ids=["alone", "enveloped"])
+@pytest.mark.parametrize("limit", [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, None])
+def test_an_answer_is_held_against_the_limit(message, limit):
+    accepted = limit is None or limit >= 4
+    assert outcome([wire(message)], limit)[0] == ([message] if accepted else [])
+
+
+@pytest.mark.parametrize("begun", ["01 01 61", "01", "01 02 61", "00 02 61", "02 00"])
+@pytest.mark.parametrize("answer", [b"", b"1", b"1234", [b"", b"1234"], bytes(255)])
+def test_what_looks_like_an_answer_may_be_the_rest_of_something_else(begun, answer):
+    begun = octets(begun)
+    assert outcome([begun, wire(answer)], 1000) == outcome(
+        octet_by_octet(begun + wire(answer)), 1000
+    )
+
+
 def test_a_message_at_the_limit_is_accepted():
     assert decode(wire([bytes(60), bytes(40)]), limit=100) == [[bytes(60), bytes(40)]]
     assert decode(wire([bytes(200), bytes(100)]) + wire(b"x") * 2000, limit=300)[1] == b"x"
@@ -437,6 +453,13 @@ class TestBudget:
     def test_a_short_message_costs_three_calls(self):
         stream = wire(*[b"x" * (32 + i % 64) for i in range(1000)])
         assert calls_during(FrameDecoder().receive_data, stream) <= 3 * 1000 + 50
+
+    def test_an_answer_costs_two_calls(self):
+        assert calls_during(FrameDecoder().receive_data, wire(b"x" * 64)) <= 2
+        assert calls_during(FrameDecoder().receive_data, wire([b"", b"x" * 64])) <= 3
+
+    def test_a_long_answer_costs_six_calls(self):
+        assert calls_during(FrameDecoder().receive_data, wire(b"x" * 1000)) <= 7
 
     def test_a_long_message_costs_two_calls(self):
         stream = wire(*[b"x" * (300 + i % 64) for i in range(1000)])

@@ -192,6 +192,11 @@ def test_overhead_counts_once_a_frame():
 class TestBudget:
     """In calls, the same on every machine; bench/micro/frames.py has the clock."""
 
+    def test_an_answer_costs_three_calls(self):
+        assert calls_during(encode, [b"x" * 64]) <= 3
+        assert calls_during(encode, [b"x" * 1000]) <= 4
+        assert calls_during(encode, [[b"", b"x" * 64]]) <= 5
+
     def test_messages_of_one_size_cost_no_call_each(self):
         assert calls_during(encode, [b"x" * 64] * 1000) <= 20
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from zerohop.wire.frames import Buffer
 
 FLUSH_SIZE = 64 * 1024  # octets: one write; larger ones fall out of the cache (bench/)
-_MIN_BATCH, _MAX_BATCH = 1, 1024
+_LARGEST_FLUSH = 64 * FLUSH_SIZE  # octets; of a batch over that most goes back to the pipe
+_MAX_BATCH = 1024
 
 
 class BatchEncoder:
@@ -81,24 +82,42 @@ def fill(link: Link, pipe: Pipe | None, encoder: BatchEncoder) -> list[Buffer]:
         return buffers
     take = queue.popleft
     if waiting == 1:  # an answer: nothing is to be learnt from it
-        link.sending = [take()]
+        batch = link.sending = [take()]
         if pipe.full:
             pipe.drained()
-        buffers += encoder.encode(link, link.sending)
+        buffers += encoder.encode(link, batch) if link.shares else link.connection.encode(batch)
         return buffers
     count = min(waiting, link.batch)
     batch = [take() for _ in range(count)]
-    if pipe.full:
-        pipe.drained()
     encoded = encoder.encode(link, batch)
     size = sum(map(len, encoded))
     if size < FLUSH_SIZE // 2 and count == link.batch:
         link.batch = min(count * 2, _MAX_BATCH)
-    elif size > 2 * FLUSH_SIZE:
-        link.batch = max(count // 2, _MIN_BATCH)
+    elif size > 2 * FLUSH_SIZE and count > 1:
+        link.batch = count // 2
+        if size > _LARGEST_FLUSH:
+            count = link.batch = _worth_a_flush(link, batch)
+            queue.extendleft(reversed(batch[count:]))
+            batch = batch[:count]
+            encoded = encoder.encode(link, batch)
+    if pipe.full:
+        pipe.drained()
     link.sending = batch
-    buffers.extend(encoded)
+    buffers += encoded
     return buffers
+
+
+def _worth_a_flush(link: Link, batch: list[Message]) -> int:
+    """How many messages of a batch that is far too large are enough for one write.
+
+    What is taken from the pipe is beyond its high-water mark, and large messages are few.
+    """
+    size = 0
+    for count, message in enumerate(batch, 1):
+        size += link.connection.encoded_size(message)
+        if size >= FLUSH_SIZE:
+            return count
+    return len(batch)
 
 
 def written(link: Link, size: int) -> None:
@@ -108,12 +127,13 @@ def written(link: Link, size: int) -> None:
     buffers = link.buffers
     taken = 0
     for buffer in buffers:
-        if len(buffer) > size:
+        length = len(buffer)
+        if length > size:
             break
-        size -= len(buffer)
+        size -= length
         taken += 1
-    if taken == len(buffers):
-        buffers.clear()
+    else:
+        del buffers[:]
         link.messages_out += len(link.sending)
         # Dropped here and not sooner: a tracked message is done when its last octet is out.
         link.sending = []

@@ -43,6 +43,7 @@ _LARGEST = 2**63 - 1
 _RESERVED = 0xF8
 _MESSAGE = LONG | MORE  # the largest flags of one
 _NOT_LAST = COMMAND | MORE
+_DELIMITER = bytes((MORE, 0, 0))  # an empty frame, and the flags of a short one that is the last
 # Flags, then a body that says its own size: what Pascal called a string. It reads 257 octets, so
 # they must be there, whatever the size.
 _SHORT_FRAME = Struct("B256p").unpack_from
@@ -71,7 +72,7 @@ class FrameDecoder:
     """
 
     __slots__ = (
-        "_body", "_flags", "_head", "_limit", "_parts", "_proven", "_room", "completed",
+        "_at_once", "_body", "_flags", "_head", "_limit", "_parts", "_proven", "_room", "completed",
         "saw_command",
     )  # fmt: skip
 
@@ -79,6 +80,7 @@ class FrameDecoder:
         self.saw_command = False
         self.completed: list[Message] = []
         self._limit = _LARGEST if max_message_size is None else max_message_size
+        self._at_once = min(self._limit, _LARGEST_SHORT + 2)
         self._room = self._limit  # octets that the message which is not whole yet may still have
         self._parts: list[Part] = []  # what it has
         self._head = b""  # a header that is not whole yet
@@ -117,18 +119,26 @@ class FrameDecoder:
             ProtocolError: a reserved flag bit, a size over the limit, too many frames.
                 ``completed`` has what came before. The decoder must not be fed again.
         """
-        messages: list[Message] = []
         self.saw_command = False
+        end = len(data)
+        if 3 < end <= self._at_once and not (self._parts or self._body or self._head):
+            # One short message and nothing else, alone or behind an empty frame (REQ, REP): an
+            # answer, which somebody waits for.
+            if data[0] == 0:
+                if data[1] == end - 2:
+                    return [data[2:]]
+            elif data[3] == end - 4 and data.startswith(_DELIMITER):
+                return [[b"", data[4:]]]
+        messages: list[Message] = []
         try:
             position = self._resume(data, messages) if self._body or self._head else 0
-            end = len(data)
             # Up to here a short frame is sure to be whole, and to break no limit but that on size.
             sure = end - _LARGEST_SHORT
             crowded = len(self._parts) + end // 2 >= MAX_FRAMES
             if self._limit < 255 or crowded:
                 sure = -1
             while position < end:
-                if position <= sure:
+                if position <= sure and data[position] < LONG:
                     position = self._cut_short(data, position, sure, messages)
                 position = self._cut_any(data, position, crowded, messages)
         except ProtocolError:

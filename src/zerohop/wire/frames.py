@@ -58,32 +58,25 @@ def encode(messages: Iterable[Message]) -> list[Buffer]:
     """
     batch = messages if type(messages) is list else list(messages)
     count = len(batch)
-    if count >= _BATCH:
+    if count == 1:  # an answer: with no step more than needed
+        message = batch[0]
+        if type(message) is bytes:
+            size = len(message)
+            if size < _SHORT:
+                return [_HEADERS[size] + message]
+            if size < BY_REFERENCE:
+                return [encode_header(0, size) + message]
+        elif type(message) is list and len(message) == 2:
+            first, last = message  # an envelope and what is in it (REQ, REP)
+            if type(first) is bytes and type(last) is bytes:
+                size, rest = len(first), len(last)
+                if size < _SHORT and rest < _SHORT:
+                    return [_MORE_HEADERS[size] + first + _HEADERS[rest] + last]
+    elif count >= _BATCH:
         joined = _join_all(batch)
         if joined is not None:
             return [joined]
-    buffers: list[Buffer] = []
-    pieces: list[Buffer] = []
-    append = pieces.append
-    for message in batch:
-        if isinstance(message, list):
-            for part in message[:-1]:
-                if type(part) is bytes and (size := len(part)) < _SHORT:
-                    append(_MORE_HEADERS[size])
-                    append(part)
-                else:
-                    _encode_part(MORE, part, pieces, buffers)
-            last = message[-1]
-        else:
-            last = message
-        if type(last) is bytes and (size := len(last)) < _SHORT:
-            append(_HEADERS[size])
-            append(last)
-        else:
-            _encode_part(0, last, pieces, buffers)
-    if pieces:
-        buffers.append(b"".join(pieces))
-    return buffers
+    return _encode_any(batch)
 
 
 def encoded_size(message: Message, overhead: int = 0) -> int:
@@ -153,6 +146,32 @@ def _join(parts: list[bytes], width: int) -> bytes | None:
             pieces[::2] = [more[n] if n < _SHORT else encode_header(MORE, n) for n in sizes]
         pieces[last] = [short[n] if n < _SHORT else encode_header(0, n) for n in last_sizes]
     return b"".join(pieces)
+
+
+def _encode_any(batch: list[Message]) -> list[Buffer]:
+    """Encode messages of any kind one by one."""
+    buffers: list[Buffer] = []
+    pieces: list[Buffer] = []
+    append = pieces.append
+    for message in batch:
+        if isinstance(message, list):
+            for part in message[:-1]:
+                if type(part) is bytes and (size := len(part)) < _SHORT:
+                    append(_MORE_HEADERS[size])
+                    append(part)
+                else:
+                    _encode_part(MORE, part, pieces, buffers)
+            last = message[-1]
+        else:
+            last = message
+        if type(last) is bytes and (size := len(last)) < _SHORT:
+            append(_HEADERS[size])
+            append(last)
+        else:
+            _encode_part(0, last, pieces, buffers)
+    if pieces:
+        buffers.append(b"".join(pieces))
+    return buffers
 
 
 def _encode_part(flags: int, part: Part, pieces: list[Buffer], buffers: list[Buffer]) -> None:
