@@ -76,6 +76,7 @@ def describe() -> dict[str, Any]:
     return {
         "cpu": first_value("/proc/cpuinfo", "model name") or platform.processor(),
         "cores": usable_cores(),
+        "virtual": "hypervisor" in first_value("/proc/cpuinfo", "flags").split(),
         "memory_gib": round(int(kib[0]) / (1 << 20), 1) if kib else None,
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "python": f"{platform.python_implementation()} {platform.python_version()}",

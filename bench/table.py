@@ -112,7 +112,8 @@ def page(
     lines = [
         f"# Benchmark: {about['name']}, {about['date']}",
         "",
-        f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB; "
+        f"{machine['cpu']}, {machine['cores']} cores{' (virtual)' if machine['virtual'] else ''}, "
+        f"{machine['memory_gib']} GiB; "
         f"{machine['system']}; {machine['python']}; commit {machine['commit'] or 'unknown'}; "
         f"load {machine['load_before']} before, {machine['load_after']} after.",
         "",

@@ -20,6 +20,7 @@ ABOUT = {
         [
             "cpu",
             "cores",
+            "virtual",
             "memory_gib",
             "system",
             "python",
@@ -182,3 +183,13 @@ def test_a_library_that_is_missing_is_skipped_and_named(monkeypatch, capsys, tmp
     reason = "ModuleNotFoundError: No module named 'no_such_module'"
     assert f"skipped: ghost: {reason}" in said
     assert f"skipped on the page: { ({'ghost': reason}) }" in said
+
+
+@pytest.mark.parametrize(("contender", "status"), [("zerohop", 1), ("pyzmq", 0)])
+def test_only_our_own_failures_make_the_run_fail(monkeypatch, capsys, contender, status):
+    def failed(case, lineup, transport, number, _settings):
+        return Round(case.name, transport, lineup.name, number, None, {}, "it hung")
+
+    monkeypatch.setattr("bench.cli.play_round", failed)
+    assert main(["pushpull-64", "--quick", "--contenders", contender]) == status
+    assert f"failed: pushpull-64 tcp {contender}: it hung" in capsys.readouterr().err

@@ -15,6 +15,7 @@ ABOUT = {
     "machine": {
         "cpu": "A CPU",
         "cores": 2,
+        "virtual": True,
         "memory_gib": 4.0,
         "system": "Linux",
         "python": "CPython 3.11.7",
@@ -60,7 +61,12 @@ def test_numbers_have_three_digits_or_whole_thousands(value, text):
 
 def test_the_page_says_where_how_and_who_was_missing():
     text = page_of(played(PUSHPULL, "pyzmq", 1000.0))
-    for said in ("A CPU, 2 cores", "CPython 3.11.7", "pyzmq 27.3.0", "* skipped: pyomq: not there"):
+    for said in (
+        "A CPU, 2 cores (virtual), 4.0 GiB",
+        "CPython 3.11.7",
+        "pyzmq 27.3.0",
+        "* skipped: pyomq: not there",
+    ):
         assert said in text
 
 
