@@ -91,7 +91,7 @@ class EndpointMethods:
                 a note says what to write instead.
             TypeError: the address is no ``str``.
         """
-        with self._driver.lock:
+        with self._driver.lock, self._driver.context:
             self._attach(self._driver.bind, addr)
             return Attachment(self, "bind", self._core.last_endpoint)
 
@@ -112,7 +112,7 @@ class EndpointMethods:
             ZMQError: EINVAL, EPROTONOSUPPORT; the text has the address.
             TypeError: the address is no ``str``.
         """
-        with self._driver.lock:
+        with self._driver.lock, self._driver.context:
             self._attach(self._driver.connect, addr)
             return Attachment(self, "connect", self._core.last_endpoint)
 
@@ -140,7 +140,7 @@ class EndpointMethods:
             TypeError: the address is no ``str``.
         """
         address = check_address(addr)
-        with self._driver.lock:
+        with self._driver.lock, self._driver.context:
             self._driver.unbind(address)
             self._driver.pump()
 
@@ -152,7 +152,7 @@ class EndpointMethods:
             TypeError: the address is no ``str``.
         """
         address = check_address(addr)
-        with self._driver.lock:
+        with self._driver.lock, self._driver.context:
             self._driver.disconnect(address)
 
     def bind_to_random_port(

@@ -35,6 +35,11 @@ class Fronts:
         """Tell it no more. Without the lock: it comes from a garbage collection, on any thread."""
         self._fronts.remove(front)
 
+    def mend(self) -> None:
+        """Whatever they were to be called back for may be lost."""
+        for front in self._fronts[:]:
+            front.mend()
+
     def activity(self) -> bool:
         """The core has changed; return whether any front has sent or received."""
         acted = False

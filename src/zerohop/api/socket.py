@@ -128,8 +128,14 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
                 seed=int.from_bytes(os.urandom(4)),
                 jitter=_jitter,
             )
-            self._driver = SocketDriver(self._core, self._context_io)
-            self._start()
+            try:
+                self._driver = SocketDriver(self._core, self._context_io)
+                self._start()
+            except BaseException:  # a signal handler's: nobody will ever have this socket
+                for driver in list(self._context_io.drivers):
+                    if driver.core is self._core:
+                        driver.close(0.0)
+                raise
         _by_handle[id(self._driver)] = self
         context._add_socket(self)
 
@@ -241,7 +247,7 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
             linger: milliseconds, instead of the LINGER option: -1 without limit, 0 not at all.
         """
         driver = self._driver
-        with driver.lock:
+        with driver.lock, driver.context:
             if driver.released:
                 return
             if linger is not None:

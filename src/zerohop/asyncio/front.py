@@ -59,6 +59,9 @@ class Front:
 
     # Waiting
 
+    def mend(self) -> None:
+        """Nothing: whoever waits is looked at in each :meth:`activity`."""
+
     def activity(self) -> bool:
         """Serve who waits, as far as the core can; return whether that changed anything."""
         core, sending, receiving = self._core, self.sending, self.receiving

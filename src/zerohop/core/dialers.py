@@ -144,6 +144,16 @@ class Dialers:
         """The time has come to dial again."""
         self.to_dial.append(dialer)
 
+    def mend(self) -> None:
+        """See that each has a link, a time to dial, or is to be dialled now: see ``io.mending``."""
+        for dialer in list(self._dialers):
+            if dialer.link is not None or dialer.due_at is not None or dialer in self.to_dial:
+                continue
+            if dialer.done:
+                self.drop(dialer)
+            elif not dialer.stopped:
+                self.to_dial.append(dialer)
+
     def drop(self, dialer: Dialer) -> None:
         """Forget a connect(): no more dialling, and the pattern loses the peer."""
         if dialer in self._dialers:  # what a signal handler interrupts here is done the next time

@@ -157,6 +157,21 @@ class Inproc:
                 _set_hwms(peer)
                 self._core.context.changed.append(peer.link.owner)
 
+    def mend(self) -> None:
+        """Leave all notes about the shared pipes again, one may have been lost: ``io.mending``."""
+        context = self._core.context
+        for peer in self._core.links.peers:
+            if not peer.inproc:
+                continue
+            context.readable.append(peer)
+            context.writable.append(peer)
+            other = peer.link
+            if other is not None:
+                context.readable.append(other)
+                context.writable.append(other)
+                for topic in self._core.pattern.topics():
+                    _tell(other, topic, subscribe=True)
+
     def close(self) -> None:
         """Leave; what waits for a name to be bound goes on waiting, unless LINGER is 0."""
         core = self._core

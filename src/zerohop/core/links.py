@@ -380,6 +380,31 @@ class Links:
         """After close(): no link and no dialler is left."""
         return not self.open_links and not self.dialers
 
+    def mend(self) -> None:
+        """Look at everybody: an exception may have come between what belongs together.
+
+        See ``io.mending``. A subscription that is sent twice is one.
+        """
+        for link in self.open_links:
+            if link.closing and link not in self.to_close:
+                self.to_close.append(link)
+            elif link.handshaken and not link.closing:
+                for topic in self.pattern.topics():
+                    link.connection.send_subscription(topic, subscribe=True)
+            self.to_write.append(link)
+        for peer in self.peers:
+            peer.outbound.drained()
+            peer.inbound.drained()
+            if not peer.outbound.full:
+                self.room.append(peer)
+        self.pattern.mend(self.peers)
+        self.dialers.mend()
+        self.timers.mend([*self.open_links, *self.dialers])
+        for link in self.open_links:
+            self._arm(link)
+            if link.ending:
+                self._close_if_left(link)
+
     # Time
 
     def _arm(self, link: Link) -> None:

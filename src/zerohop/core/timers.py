@@ -49,6 +49,15 @@ class Timers:
         heappush(self._heap, (when, self._count, what))
         self.stale = True
 
+    def mend(self, everybody: list[Link | Dialer]) -> None:
+        """Begin anew with those who are due at some time: see ``io.mending``."""
+        self._heap = []
+        for what in everybody:
+            when, what.due_at = what.due_at, None
+            if when is not None:
+                self.arm(what, when)
+        self.stale = True
+
     def next(self) -> float | None:
         """When something is due, at the earliest; None: nothing is."""
         self.stale = False

@@ -7,6 +7,7 @@ import threading
 import weakref
 
 from zerohop.core.context import ContextCore
+from zerohop.errors import ZMQError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +35,21 @@ class ContextIO:
         self.reactor: Reactor | None = None
         self._handing_over = False
         _contexts.add(self)
+
+    def interrupted(self) -> None:
+        """An exception, of a signal handler most likely, has broken into work on these sockets."""
+        from zerohop.io.mending import mend_soon  # rare
+
+        mend_soon(self)
+
+    # ``with context.lock, context:`` around what an exception must not break into unnoticed.
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and not issubclass(kind, ZMQError):
+            self.interrupted()
 
     def hand_over(self, caller: Pump) -> None:
         """Bring the notes about shared pipes to their sockets and wake those; lock held.

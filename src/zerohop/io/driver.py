@@ -103,7 +103,7 @@ class SocketDriver(Pump):
         for listener, acceptor in self._acceptors.items():
             if listener.endpoint in (address, str(endpoint)):
                 self._leave_closed_loop()
-                self._stop_listening(listener, acceptor)
+                self.stop_listening(listener, acceptor)
                 self.core.links.hang_up_accepted(listener)
                 self._bound_leaving(listener)
                 self.pump()
@@ -114,12 +114,13 @@ class SocketDriver(Pump):
             + (", ".join(listener.endpoint for listener in self._acceptors) or "nothing"),
         )
 
-    def _stop_listening(self, listener: Listener, acceptor: Acceptor) -> None:
-        del self._acceptors[listener]
+    def stop_listening(self, listener: Listener, acceptor: Acceptor) -> None:
+        """Free the address. Every step can be taken twice."""
+        acceptor.close()
+        self._acceptors.pop(listener, None)
         links = self.core.links
         if listener in links.listeners:
             links.listeners.remove(listener)
-        acceptor.close()
         links.records.add(Event.CLOSED, 0, listener.endpoint)
 
     def connect(self, address: str) -> None:
@@ -267,7 +268,7 @@ class SocketDriver(Pump):
             return
         self._leave_closed_loop()
         for listener, acceptor in list(self._acceptors.items()):
-            self._stop_listening(listener, acceptor)
+            self.stop_listening(listener, acceptor)
         self.core.close()
         self.front = None
         if self._descriptor is not None:

@@ -247,6 +247,11 @@ class Acceptor:
             loop.remove_reader(self._sock.fileno())
         self._watching = False
 
+    def mend(self) -> None:
+        """Accept, whatever was begun: see io.mending."""
+        self.detach(self._driver.loop)
+        self.start()
+
     def close(self) -> None:
         """Free the address before returning."""
         self.detach(self._driver.loop)

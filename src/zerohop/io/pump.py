@@ -37,6 +37,9 @@ class Front(Protocol):
             Whether the front has sent or received: then there is more to pump.
         """
 
+    def mend(self) -> None:
+        """Whatever the front was to be called back for may be lost: see ``io.mending``."""
+
 
 class Pump:
     """The inner half of a SocketDriver: drives one SocketCore over one loop at a time.
@@ -172,11 +175,14 @@ class Pump:
                     continue
                 if not self._again:
                     break
+        except BaseException:
+            self.context.interrupted()
+            raise
         finally:
             self._pumping = False
         if self._descriptor is not None:
             self._descriptor.show()
-        if self.front is None and self.core.closed and not self.released:
+        if self.front is None and self.core.closed and self in self.context.drivers:
             self._release_if_finished()
 
     def has_work(self) -> bool:
@@ -365,14 +371,25 @@ class Pump:
             now = max(self.now(), self._timer_at)  # asyncio may call a clock tick early
             links = self.core.links
             if self._linger_until is not None and now >= self._linger_until:
-                self._linger_until = None
                 links.end_close()
+                self._linger_until = None
             for cut in [cut for cut in self._cuts if cut[0] <= now]:
-                self._cuts.remove(cut)
                 links.cut_source(cut[1])
+                self._cuts.remove(cut)
             links.handle_deadline(now)
             links.timers.stale = True
             self.pump()
+
+    def mend_timers(self) -> None:
+        """Whatever was to be called back may have been called in vain: see ``io.mending``."""
+        for handle in (self._timer, self._later):
+            if handle is not None:
+                handle.cancel()
+        self._timer = self._later = None
+        links = self.core.links
+        links.to_flush += links.room_for_others
+        links.room_for_others.clear()
+        links.timers.stale = True
 
     # The end
 
@@ -387,10 +404,10 @@ class Pump:
             if handle is not None:
                 handle.cancel()
         self._timer = self._later = None
+        while self.on_released:
+            self.on_released[-1]()
+            self.on_released.pop()
         self.context.drivers.discard(self)
-        callbacks, self.on_released = self.on_released, []
-        for callback in callbacks:
-            callback()
 
     def abandon(self) -> None:
         """In a forked child: close our copies of the descriptors, and nothing else."""

@@ -66,6 +66,7 @@ class Reactor:
         running: the call whose thread runs the callbacks just now; None: a call that does not
             wait, the helper, or nobody.
         unwritten: sockets that have left messages to be written when a caller waits.
+        on_interruption: called when an exception (a signal handler's) breaks into a call.
         moment: seconds for which callers may look before they sleep (:mod:`zerohop.io.lookout`).
     """
 
@@ -75,6 +76,7 @@ class Reactor:
         self.visits = 0
         self.running: Waiter | None = None
         self.unwritten: dict[Unwritten, None] = {}
+        self.on_interruption: Callable[[], object] = self.mend
         self.moment = moment()
         self._descriptors = Descriptors()
         self._timers = Timers()
@@ -155,25 +157,29 @@ class Reactor:
         self._inside += 1
         self.visits += 1
         try:
-            if self.unwritten:
-                self._write_out()
-            while not waiter.done:
-                left = deadline - monotonic() if deadline != FOREVER else FOREVER
-                if left <= 0:
-                    return False
-                if left > LONGEST_NAP:
-                    left = LONGEST_NAP
-                # A signal handler may call us in the middle of our own sleep: then drive as well.
-                if not self._driver or self._driver == get_ident():
-                    self.turn(left, waiter)
-                else:
-                    self._park(waiter, left)
-            return True
-        finally:
-            self._inside -= 1
-            # As long as it is awake the helper sees by itself that nobody is here.
-            if self._parked or self._ready or not self._helper.awake:
-                self.leave()
+            try:
+                if self.unwritten:
+                    self._write_out()
+                while not waiter.done:
+                    left = deadline - monotonic() if deadline != FOREVER else FOREVER
+                    if left <= 0:
+                        return False
+                    if left > LONGEST_NAP:
+                        left = LONGEST_NAP
+                    # A signal handler may call us in the middle of our own sleep: drive as well.
+                    if not self._driver or self._driver == get_ident():
+                        self.turn(left, waiter)
+                    else:
+                        self._park(waiter, left)
+                return True
+            finally:
+                self._inside -= 1
+                # As long as it is awake the helper sees by itself that nobody is here.
+                if self._parked or self._ready or not self._helper.awake:
+                    self.leave()
+        except BaseException:
+            self.on_interruption()
+            raise
 
     def poll(self) -> None:
         """Do what can be done without waiting, unless somebody else is at it.
@@ -181,13 +187,17 @@ class Reactor:
         For calls that must not block: a program that only polls gets its I/O done by its polls.
         """
         self.visits += 1
-        if self.unwritten:
-            self._write_out()
-        if not self._driver:
-            self.turn(0)
-            self.leave()
-        elif self._helper.drives:
-            self.ring()  # it leaves the seat: the next poll will find it free
+        try:
+            if self.unwritten:
+                self._write_out()
+            if not self._driver:
+                self.turn(0)
+                self.leave()
+            elif self._helper.drives:
+                self.ring()  # it leaves the seat: the next poll will find it free
+        except BaseException:
+            self.on_interruption()
+            raise
 
     def _write_out(self) -> None:
         for outflow in list(self.unwritten):
@@ -273,11 +283,11 @@ class Reactor:
                 self._run_ready()
         finally:
             self.running = None
-        if interrupted:
-            # It sleeps on when the handler returns, for things that may have come already.
-            self._driver = interrupted
-            self._asleep = True
-            self.ring()
+            if interrupted:
+                # It sleeps on when the handler returns, for things that may have come already.
+                self._driver = interrupted
+                self._asleep = True
+                self.ring()
 
     def _run_ready(self) -> None:
         """Call what is due now; what these calls ask for is due in the next turn."""
@@ -285,6 +295,13 @@ class Reactor:
         for _ in range(len(ready)):
             if ready:  # a callback may have stopped us
                 ready.popleft().run()
+
+    def mend(self) -> None:
+        """Let everybody look again, and see that somebody drives: see ``io.mending``. Lock held."""
+        for waiter in list(self._parked):
+            waiter.offer()
+        self._descriptors.ring()
+        self._helper.call()
 
     @property
     def occupied(self) -> bool:
@@ -339,6 +356,7 @@ def reactor_of(context: ContextIO) -> Reactor:
     reactor = context.reactor
     if reactor is None or reactor.closed:
         reactor = context.reactor = Reactor(context.lock)
+        reactor.on_interruption = context.interrupted
     return reactor
 
 

@@ -56,9 +56,15 @@ class EpollReadiness:
     def watch(self, fd: int, mask: int, before: int) -> None:
         """As in the protocol; the events of epoll have our numbers."""
         if not before:
-            self._epoll.register(fd, mask)
+            try:
+                self._epoll.register(fd, mask)
+            except FileExistsError:  # a signal handler has raised before it was written down
+                self._epoll.modify(fd, mask)
         elif mask:
-            self._epoll.modify(fd, mask)
+            try:
+                self._epoll.modify(fd, mask)
+            except FileNotFoundError:  # likewise, or it was closed and its number is used again
+                self._epoll.register(fd, mask)
         else:
             try:
                 self._epoll.unregister(fd)
@@ -154,5 +160,6 @@ class Doorbell:
             for end in self._ends:
                 end.close()
         elif self._eventfd >= 0:
-            os.close(self._eventfd)
-            self._eventfd = -1
+            # In this order: closing a number twice would close what has got it meanwhile.
+            eventfd, self._eventfd = self._eventfd, -1
+            os.close(eventfd)

@@ -122,11 +122,14 @@ class Helper:
         if self._thread is None:
             self._start()
             return
-        try:
-            gate = self._gates.pop()
-        except IndexError:
-            return  # it does not rest, so it will look by itself
-        gate.release()
+        # It takes its gate away itself when it has woken. (A gate that is popped here would be
+        # lost, and the helper asleep for ever, if a signal handler raised before it is opened.)
+        for gate in self._gates:
+            if gate.locked():
+                try:
+                    gate.release()
+                except RuntimeError:  # another thread has been quicker
+                    continue
 
     def stir(self) -> None:
         """The last caller leaves: if the helper rests for good, let it count the seconds again."""
@@ -150,20 +153,23 @@ class Helper:
             if self._thread is not None or self._stopping or self._reactor.closed:
                 return
             thread = threading.Thread(target=self._run, name="zerohop", daemon=True)
+            self._thread = thread
             try:
                 thread.start()
-            except RuntimeError:
+            except BaseException as error:
                 # No thread can be had, most likely because the interpreter is shutting down. The
-                # callers still drive while they wait, and the next call tries again.
-                return
-            self._thread = thread
+                # callers still drive while they wait, and the next call tries again. Or a signal
+                # handler has raised: then it may run, and ends when it sees that it is not meant.
+                self._thread = None
+                if not isinstance(error, RuntimeError):
+                    raise
             self.awake = True
 
     def _run(self) -> None:
         reactor = self._reactor
         with reactor.lock:
             seen = reactor.visits
-            while not self._stopping:
+            while not self._stopping and self._thread is threading.current_thread():
                 idle = reactor.visits == seen
                 seen = reactor.visits
                 if reactor.occupied:

@@ -31,11 +31,13 @@ class Signal:
     def set(self) -> None:
         """Make it readable."""
         if not self.is_set:
-            self.is_set = True
+            # In this order: a signal handler that raises in between makes it readable once too
+            # often, and not never again.
             if self._writer is None:
                 os.eventfd_write(self.fd, 1)
             else:
                 self._writer.send(b"\0")
+            self.is_set = True
 
     def clear(self) -> None:
         """Make it not readable."""
@@ -49,7 +51,10 @@ class Signal:
     def close(self) -> None:
         """Give the descriptor back."""
         if self._reader is None or self._writer is None:
-            os.close(self.fd)
+            # In this order: closing a number twice would close what has got it meanwhile.
+            fd, self.fd = self.fd, -1
+            if fd >= 0:
+                os.close(fd)
         else:
             self._reader.close()
             self._writer.close()

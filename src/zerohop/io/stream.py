@@ -127,6 +127,10 @@ class Stream:
         """
         self._link.sending = []
         self._link.buffers.clear()
+        loop = self._driver.loop
+        if loop is not None:  # whatever was just begun or ended to be watched
+            loop.remove_reader(self._fd)
+            loop.remove_writer(self._fd)
         self._lost(OSError(errno.EINTR, "a signal handler raised while octets were moved"))
 
     def _read(self) -> bool:
@@ -276,6 +280,14 @@ class Stream:
         self._links.lost(self._link, error, self._driver.now())
         self._driver.stream_closed(self._link)
         self._driver.pump()
+
+    def mend(self) -> None:
+        """Watch what there is to be watched, whatever was begun to be watched: see io.mending."""
+        loop = self._driver.loop_in_use
+        loop.remove_reader(self._fd)
+        loop.remove_writer(self._fd)
+        self._paused, self._blocked = True, False
+        self.resume()
 
     def close(self) -> None:
         """Close the OS socket; nothing is called back any more."""

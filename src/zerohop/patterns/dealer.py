@@ -10,6 +10,7 @@ from zerohop.patterns.routing import FairQueue, LoadBalancer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import ClassVar
 
     from zerohop.patterns.pipe import Message
@@ -42,6 +43,11 @@ class Dealer(Pattern):
     def deliver(self, peer: Peer, messages: list[Message]) -> None:
         peer.inbound.extend(messages)
         self._incoming.wake(peer)
+
+    def mend(self, peers: Iterable[Peer]) -> None:
+        self._outgoing.mend(peers)
+        self._incoming.mend(peers)
+        self._find_lanes()
 
     def readable(self, peer: Peer) -> None:
         self._incoming.wake(peer)

@@ -10,6 +10,7 @@ from zerohop.patterns.routing import FairQueue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import ClassVar
 
     from zerohop.patterns.pipe import Message
@@ -54,6 +55,13 @@ class Pair(Pattern):
             return
         peer.inbound.extend(messages)
         self._incoming.wake(peer)
+
+    def mend(self, peers: Iterable[Peer]) -> None:
+        if self._peer is None:
+            self._peer = next((peer for peer in peers if peer.connected), None)
+        self._incoming.mend([] if self._peer is None else [self._peer])
+        self.send_lane = None if self._peer is None else self._peer.outbound
+        self.receive_lane = self._incoming.lane
 
     def readable(self, peer: Peer) -> None:
         self._incoming.wake(peer)

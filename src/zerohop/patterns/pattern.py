@@ -25,6 +25,7 @@ from zerohop.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any, ClassVar, Final, Protocol, Self
 
     from zerohop.patterns.pipe import Message, Part, Pipe
@@ -216,6 +217,13 @@ class Pattern(Protocol):
         A type that cannot receive throws them away and counts them.
         """
         peer.dropped["not expected"] += len(messages)
+
+    def mend(self, peers: Iterable[Peer]) -> None:
+        """Have each of the attached peers in exactly one place of its queues.
+
+        Called when an exception (a signal handler's) has broken into some call, perhaps one of
+        ours, and may have left a peer between two places, or in both.
+        """
 
     def readable(self, peer: Peer) -> None:
         """An inproc peer's inbound pipe, on which the pattern slept, has messages."""

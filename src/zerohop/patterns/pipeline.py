@@ -10,6 +10,7 @@ from zerohop.patterns.routing import FairQueue, LoadBalancer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import ClassVar
 
     from zerohop.patterns.pipe import Message
@@ -35,6 +36,10 @@ class Push(Pattern):
 
     def detach(self, peer: Peer) -> None:
         self._outgoing.remove(peer)
+        self.send_lane = self._outgoing.lane
+
+    def mend(self, peers: Iterable[Peer]) -> None:
+        self._outgoing.mend(peers)
         self.send_lane = self._outgoing.lane
 
     def writable(self, peer: Peer) -> None:
@@ -68,6 +73,10 @@ class Pull(Pattern):
     def deliver(self, peer: Peer, messages: list[Message]) -> None:
         peer.inbound.extend(messages)
         self._incoming.wake(peer)
+
+    def mend(self, peers: Iterable[Peer]) -> None:
+        self._incoming.mend(peers)
+        self.receive_lane = self._incoming.lane
 
     def readable(self, peer: Peer) -> None:
         self._incoming.wake(peer)

@@ -33,7 +33,7 @@ from zerohop.patterns.subscriptions import SubscriptionIndex, split_upstream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any, ClassVar
 
     from zerohop.patterns.pipe import Message, Part
@@ -135,6 +135,19 @@ class XPub(Pattern):
                 others.append(rest)
         if others:
             self._keep(peer, others)
+
+    def mend(self, peers: Iterable[Peer]) -> None:
+        here = dict.fromkeys(peers)
+        for peer in self._peers:
+            if peer not in here:
+                self._forget(peer)
+        self._peers = here
+        self._inproc = sum(peer.inproc for peer in here)
+        for index in (self._index, self._requests):
+            index.mend(here)
+        self._incoming.mend(here)
+        self._limit_unknown = True
+        self._notes.append(_Everybody)  # that the lane be looked at
 
     def readable(self, peer: Peer) -> None:
         self._incoming.wake(peer)

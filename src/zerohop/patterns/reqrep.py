@@ -21,6 +21,7 @@ from zerohop.patterns.routing import FairQueue, LoadBalancer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import ClassVar
 
     from zerohop.patterns.pipe import Message, Part
@@ -93,6 +94,10 @@ class Req(Pattern):
                 ))  # fmt: skip
                 break
         return replies
+
+    def mend(self, peers: Iterable[Peer]) -> None:
+        self._outgoing.mend(peers)
+        self._incoming.mend(peers)
 
     def readable(self, peer: Peer) -> None:
         self._incoming.wake(peer)
@@ -217,6 +222,10 @@ class Rep(Pattern):
     def deliver(self, peer: Peer, messages: list[Message]) -> None:
         peer.inbound.extend(messages)
         self._incoming.wake(peer)
+
+    def mend(self, peers: Iterable[Peer]) -> None:
+        self._peers = set(peers)
+        self._incoming.mend(self._peers)
 
     def readable(self, peer: Peer) -> None:
         self._incoming.wake(peer)

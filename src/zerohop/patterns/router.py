@@ -21,6 +21,7 @@ from zerohop.patterns.routing_ids import RoutingIds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import ClassVar
 
     from zerohop.patterns.pipe import Message, Part
@@ -83,6 +84,12 @@ class Router(Pattern):
         # A waiting peer's messages are kept: its full pipe stops the connection.
         peer.inbound.extend(messages)
         self._incoming.wake(peer)
+
+    def mend(self, peers: Iterable[Peer]) -> None:
+        for peer in peers:
+            if peer.connected and peer not in self._waiting and not self._ids.routing_id(peer):
+                self._identify(peer, peer.connect_routing_id or peer.routing_id)
+        self._incoming.mend(peer for peer in peers if self._ids.routing_id(peer))
 
     def readable(self, peer: Peer) -> None:
         self._incoming.wake(peer)

@@ -81,6 +81,16 @@ class FairQueue:
             self._asleep.discard(peer)
             self._ready.append(peer)
 
+    def mend(self, peers: Iterable[Peer]) -> None:
+        """See ``Pattern.mend``. Who is here and not among ``peers`` is leaving."""
+        here = dict.fromkeys(peers)
+        ready = dict.fromkeys(self._ready)
+        self._leaving = {peer for peer in ready if peer not in here and peer.inbound.messages}
+        self._asleep = set()
+        self._ready.clear()
+        self._ready.extend(peer for peer in ready if peer in here or peer in self._leaving)
+        self._ready.extend(peer for peer in here if peer not in ready)
+
     def take(self) -> Message:
         """Take the next message; :attr:`peer` tells where it came from.
 
@@ -175,6 +185,14 @@ class LoadBalancer:
             self._stopped.discard(peer)
         elif peer in self._ready:
             self._ready.remove(peer)
+
+    def mend(self, peers: Iterable[Peer]) -> None:
+        """See ``Pattern.mend``."""
+        here = dict.fromkeys(peers)
+        ready = dict.fromkeys(peer for peer in self._ready if peer in here)
+        self._stopped = set()
+        self._ready.clear()
+        self._ready.extend(ready | here)
 
     def resume(self, peer: Peer) -> None:
         """The peer's pipe has room again."""

@@ -18,6 +18,7 @@ from zerohop.patterns.subscriptions import TopicCounts, split_upstream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import ClassVar
 
     from zerohop.patterns.pipe import Message, Part
@@ -53,6 +54,11 @@ class XSub(Pattern):
     def deliver(self, peer: Peer, messages: list[Message]) -> None:
         peer.inbound.extend(messages)
         self._incoming.wake(peer)
+
+    def mend(self, peers: Iterable[Peer]) -> None:
+        self._peers = dict.fromkeys(peers)
+        self._incoming.mend(peers)
+        self._find_lane()
 
     def readable(self, peer: Peer) -> None:
         self._incoming.wake(peer)

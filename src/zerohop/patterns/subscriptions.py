@@ -23,7 +23,7 @@ from zerohop.errors import ProtocolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import TypeAlias
 
     from zerohop.patterns.pattern import Peer
@@ -124,6 +124,18 @@ class SubscriptionIndex:
             return []
         return [(topic, self._unlink(topic, peer)) for topic in sorted(subscriber.topics)]
 
+    def mend(self, peers: Iterable[Peer]) -> None:
+        """Begin anew with what each of these peers subscribed to: see ``Pattern.mend``."""
+        wanted = {peer: self._subscribers.get(peer, _Subscriber()).topics for peer in peers}
+        self._forget_routes()
+        self._topics.clear()
+        self._length_counts.clear()
+        self._lengths = ()
+        self._subscribers.clear()
+        for peer, topics in wanted.items():
+            for topic in topics:
+                self.add(topic, peer)
+
     def matching(self, first_part: Part) -> Route:
         """Return the peers that want a message with this first part."""
         lengths = self._lengths
@@ -207,9 +219,11 @@ class SubscriptionIndex:
 
     def _unlink(self, topic: bytes, peer: Peer) -> bool:
         self._forget_routes()
-        peers = self._topics[topic].peers
-        del peers[peer]
-        if peers:
+        known = self._topics.get(topic)
+        if known is None or peer not in known.peers:
+            return False  # an exception has come in between, and mend() will come
+        del known.peers[peer]
+        if known.peers:
             return False
         del self._topics[topic]
         if topic:

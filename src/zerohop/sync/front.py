@@ -9,7 +9,7 @@ and :meth:`Front.receive` ask the core, and wait until it does not say Again.
 from __future__ import annotations
 
 from zerohop.constants import PollEvent, SocketType
-from zerohop.errors import Again
+from zerohop.errors import Again, ZMQError
 from zerohop.io.seat import FOREVER
 from zerohop.sync.outflow import Outflow
 from zerohop.sync.waiters import IN, OUT, OVER, Waiters
@@ -102,17 +102,21 @@ class Front:
         Without the lock.
         """
         with self._lock:
-            if 0 < pipe.hwm <= len(pipe.messages):
-                pipe.mark_full()
-            if not pipe.reader.inproc:
-                mark = self._outflow.mark
-                self._outflow.sent(pipe, message)
-                if mark != self._outflow.mark:
-                    self.activity()
-            elif pipe.asleep:
-                pipe.reader_signals.append(pipe.reader)
-                pipe.asleep = False
-                self._pump()
+            try:
+                if 0 < pipe.hwm <= len(pipe.messages):
+                    pipe.mark_full()
+                if not pipe.reader.inproc:
+                    mark = self._outflow.mark
+                    self._outflow.sent(pipe, message)
+                    if mark != self._outflow.mark:
+                        self.activity()
+                elif pipe.asleep:
+                    pipe.reader_signals.append(pipe.reader)
+                    pipe.asleep = False
+                    self._pump()
+            except BaseException:
+                self._driver.context.interrupted()
+                raise
 
     def received(self) -> None:
         """A message was taken past the lane: tell whoever was stopped by it. Lock held."""
@@ -137,8 +141,12 @@ class Front:
         """A message was taken from the lane, which is marked full. Without the lock."""
         if len(pipe.messages) <= pipe.resume_at:
             with self._lock:
-                pipe.drained()
-                self._pump()
+                try:
+                    pipe.drained()
+                    self._pump()
+                except BaseException:
+                    self._driver.context.interrupted()
+                    raise
 
     # Waiting
 
@@ -176,8 +184,17 @@ class Front:
                         deadline = self.waiters.deadline(flags, timeout, option)
                         self.check(socket, PollEvent.POLLOUT)
                     deadline = self.waiters.wait(OUT, deadline)
+                except ZMQError:
+                    raise
+                except BaseException:
+                    self._driver.context.interrupted()
+                    raise
                 else:
-                    self._outflow.flush(message)
+                    try:
+                        self._outflow.flush(message)
+                    except BaseException:
+                        self._driver.context.interrupted()
+                        raise
                     return
 
     def receive(
@@ -216,6 +233,11 @@ class Front:
                         self.check(socket, PollEvent.POLLIN)
                 deadline = self.waiters.wait(IN, deadline)
                 self._unread = 0
+            except ZMQError:
+                raise
+            except BaseException:
+                self._driver.context.interrupted()
+                raise
             else:
                 self._unread += 1
                 self.received()
@@ -235,6 +257,11 @@ class Front:
         self._sound = bool(core.links.peers) and (
             core.type != SocketType.SUB or core.pattern.topics_count() > 0
         )
+
+    def mend(self) -> None:
+        """A callback may have been lost: see ``io.mending``. Lock held."""
+        self._outflow.mend()
+        self.waiters.wake_all()
 
     def end(self) -> None:
         """The socket has been closed: no lane, and nothing to wait for. Lock held."""

@@ -143,6 +143,13 @@ class Outflow:
             self._pending = 0
             self._pump()
 
+    def mend(self) -> None:
+        """Begin anew: what was to come later may not come, and the driver writes all there is."""
+        self._reactor.unwritten.pop(self, None)
+        self._scheduled = False
+        self._pending = 0
+        self._stream = None
+
     def _choose_mark(self, size: int) -> None:
         """So many messages of this size are a batch."""
         self.mark = min(max(_BATCH_SIZE // (size + _OVERHEAD // 8), _SMALLEST_BATCH), _BATCH)

@@ -51,7 +51,9 @@ class Socket(WaitMethods, SocketBase):
 
     def _on_close(self) -> None:
         """Called by SocketBase when the socket has been closed, lock held."""
-        self._front.end()
+        front = getattr(self, "_front", None)
+        if front is not None:  # else a signal handler has raised in the constructor
+            front.end()
 
     # Sending
 

@@ -113,7 +113,7 @@ class WaitMethods(InsightMethods, SocketOptionAccess):
             warn_of: the events of a wait that is worth a warning if it cannot end.
         """
         waiters = self._front.waiters
-        with self._driver.lock:
+        with self._driver.lock, self._driver.context:
             deadline = waiters.deadline(0, seconds, None)
             while True:
                 self._core.check_open()
