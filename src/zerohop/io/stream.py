@@ -105,10 +105,15 @@ class Stream:
                 self._driver.pump()
 
     def read_now(self) -> bool:
-        """Read what is there, without asking the loop first; return whether any octets came."""
+        """Read what is there, without asking the loop first; return whether anything came.
+
+        The end of the connection is something, too: subscriptions are withdrawn by it.
+
+        Not the rest of a large frame: that may take a while, and the loop has other things to do.
+        """
         link = self._link
         before = link.octets_in
-        if self.closed or self._paused:
+        if self.closed or self._paused or self._view is not None:
             return False
         try:
             new = self._read()
@@ -117,7 +122,7 @@ class Stream:
             raise
         if new:
             self._driver.pump()
-        return link.octets_in != before
+        return link.octets_in != before or self.closed
 
     def _interrupted(self) -> None:
         """A signal handler has raised in the middle: octets may be missing or be twice.
