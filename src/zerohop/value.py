@@ -48,6 +48,9 @@ class Value:
         cls.__match_args__ = cls._names  # type: ignore[attr-defined, misc]
 
     def __init__(self, *values: Any, **named: Any) -> None:
+        if len(values) == len(self._names) and not named:  # all of them, in order
+            vars(self).update(zip(self._names, values, strict=True))
+            return
         fields = dict(zip(self._names, values, strict=False), **named)
         counted = len(fields) == len(values) + len(named)
         if not (counted and self._needed <= fields.keys() <= self._known):

@@ -1,24 +1,34 @@
 """Peers, the notes of their pipes, and what is counted when they leave."""
 
+import gc
+import weakref
+
 from tests.core.kit import Network
 from tests.patterns.world import EmptiedWhenFull
 from zerohop.constants import SocketType
 from zerohop.core.options import SocketOptions
-from zerohop.core.peers import PEER_GONE, Peers, put_back
+from zerohop.core.peers import PEER_GONE, Peers, let_go, put_back
 from zerohop.patterns import make_pattern
 from zerohop.patterns.pipe import Pipe
+
+
+class Core:
+    """Whose peers they are."""
+
+
+CORE = Core()
 
 
 def make(socket_type="PUSH", **options):
     its_own = SocketOptions(**options)
     pattern = make_pattern(SocketType[socket_type], its_own, seed=0)
-    return Peers(pattern, its_own, "the core"), pattern
+    return Peers(pattern, its_own, CORE), pattern
 
 
 def test_a_new_peer_has_pipes_of_the_sockets_own_limits_and_is_not_yet_known():
     peers, pattern = make("DEALER", sndhwm=3, rcvhwm=5)
     peer = peers.new(conflate=False)
-    assert (peer.outbound.hwm, peer.inbound.hwm, peer.owner) == (3, 5, "the core")
+    assert (peer.outbound.hwm, peer.inbound.hwm, peer.owner) == (3, 5, CORE)
     assert peer not in peers
     assert len(peers) == 0
     assert not pattern.can_send_now()
@@ -221,3 +231,30 @@ def test_where_only_the_last_message_counts_the_last_one_comes_back():
     pipe = Pipe(0, conflate=True)
     put_back(pipe, [b"last"])
     assert list(pipe.messages) == [b"last"]
+
+
+def test_what_a_peer_that_is_gone_has_sent_is_received_without_a_note_to_anybody():
+    peers, _ = make("PULL", rcvhwm=2)
+    peer = peers.new(conflate=False)
+    peers.attach(peer)
+    peer.inbound.extend([b"1", b"2"])
+    assert peer.inbound.full
+    peers.detach(peer)
+    let_go(peer)
+    assert [peer.inbound.pop(), peer.inbound.pop()] == [b"1", b"2"]
+    assert peers.to_resume == []
+
+
+def test_a_peer_that_is_gone_needs_no_garbage_collector():
+    peers, _ = make()
+    peer = peers.new(conflate=False)
+    peers.attach(peer)
+    peers.detach(peer)
+    pipe = weakref.ref(peer.outbound.messages)
+    let_go(peer)
+    gc.disable()
+    try:
+        del peer
+        assert pipe() is None
+    finally:
+        gc.enable()

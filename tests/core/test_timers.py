@@ -168,3 +168,10 @@ def test_each_thing_is_due_once_at_the_earliest_moment_it_was_armed_for(steps):
             assert {things.index(thing) for thing in due(timers, when)} == ready
             model = {which: due_at for which, due_at in model.items() if due_at > when}
         assert timers.next() == min(model.values(), default=None)
+
+
+def test_all_can_be_forgotten():
+    timers = Timers()
+    timers.arm(Thing(), 1.0)
+    timers.clear()
+    assert (len(timers), timers.next(), timers.pop(2.0)) == (0, None, None)

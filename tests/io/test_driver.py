@@ -1,7 +1,9 @@
 """SocketDriver: moves between loops, closed loops, and how long what was left may linger."""
 
 import asyncio
+import gc
 import time
+import weakref
 from importlib.util import find_spec
 
 import pytest
@@ -334,3 +336,27 @@ def test_who_waits_for_the_release_in_a_loop_that_is_closed_does_not_stop_the_ot
     push.close(100)
     elsewhere.term(timeout=4)
     assert told == ["the other"]
+
+
+# -- after the end
+
+
+@pytest.mark.parametrize(
+    "pair", [(zmq.PUSH, zmq.PULL), (zmq.DEALER, zmq.ROUTER), (zmq.PUB, zmq.SUB)]
+)
+def test_closed_sockets_go_at_once_and_not_with_the_garbage_collector(pair):
+    with zmq.Context() as context:
+        gc.collect()
+        gc.disable()
+        try:
+            first, second = (context.socket(kind) for kind in pair)
+            first.connect(f"tcp://127.0.0.1:{second.bind_to_random_port('tcp://127.0.0.1')}")
+            second.wait_connected(8)
+            first.send(b"hello")
+            cores = [weakref.ref(socket._core) for socket in (first, second)]
+            first.close(0)
+            second.close(0)
+            del first, second
+            until(lambda: not any(core() for core in cores))
+        finally:
+            gc.enable()

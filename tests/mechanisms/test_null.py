@@ -26,17 +26,16 @@ def test_it_fills_the_interface():
     assert (mechanism.plain, mechanism.overhead) == (True, 0)
 
 
-def test_nothing_is_said_before_the_greetings_are_exchanged():
-    assert NullMechanism({"Socket-Type": b"PUSH"}).outgoing == []
-
-
-def test_ready_is_said_at_once():
+def test_ready_is_said_with_the_greeting_and_once():
     """The RFC lets the server wait for the client; libzmq does not, nor do we."""
     mechanism = started()
-    assert mechanism.outgoing == [
-        octets("05 5245414459  0b 536f636b65742d54797065 00000004 50555348")
-    ]
+    assert mechanism.eager == octets("05 5245414459  0b 536f636b65742d54797065 00000004 50555348")
+    assert mechanism.outgoing == []
     assert not mechanism.complete
+
+
+def test_a_ready_that_was_made_already_is_said_as_it_is():
+    assert NullMechanism({"Socket-Type": b"PUSH"}, b"\5READYetc").eager == b"\5READYetc"
 
 
 def test_the_peers_ready_completes_it():

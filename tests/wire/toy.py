@@ -20,7 +20,7 @@ _COMMAND_WITHIN = 2  # CURVE's, too: not the flag of an outer frame
 
 class ToyMechanism:
     name = "TOY"
-    eager = False
+    eager = b""
     plain = False
     overhead = 8 + 4 + 1
 

@@ -312,7 +312,7 @@ class ContextBase(ContextOptionAccess):
             driver.abandon()
         self._io.drivers.clear()
         for socket in list(self._sockets):
-            for front in (socket, *socket._shadows):
+            for front in (socket, *(socket._shadows or ())):
                 front._on_close()
 
 

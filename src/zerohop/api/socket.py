@@ -98,7 +98,7 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
     ) -> None:
         self._shadowed: SocketBase | None = None
         self._front_among: tuple[Fronts, Front] | None = None  # a shadow's own front
-        self._shadows: weakref.WeakSet[SocketBase] = weakref.WeakSet()
+        self._shadows: weakref.WeakSet[SocketBase] | None = None
         self._monitor_socket = None
         self._feed = None
         self._mistakes: set[str] = set()
@@ -148,6 +148,8 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
         self._options = other._options
         self._core = other._core
         self._driver = driver = other._driver
+        if other._shadows is None:
+            other._shadows = weakref.WeakSet()
         other._shadows.add(self)
         with driver.lock:
             first, driver.front = driver.front, None
@@ -259,7 +261,7 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
             driver.close(self._options.linger)
             for messages in unread:
                 messages.clear()  # nobody will receive them, and some may be lent
-            for socket in (original, *original._shadows):
+            for socket in (original, *(original._shadows or ())):
                 socket._on_close()
         self.context._remove_socket(original)
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from zerohop.constants import Event
 from zerohop.core.link import Dialer
+from zerohop.core.peers import let_go
 from zerohop.core.reconnect import Failure, next_delay
 
 TYPE_CHECKING = False
@@ -174,3 +175,5 @@ class Dialers:
         if peer is not None:
             self._peers.drop_queue(peer)
             self._peers.detach(peer)
+            if dialer.link is None:
+                let_go(peer)

@@ -19,6 +19,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from functools import lru_cache
 
 from zerohop.constants import Errno
 from zerohop.errors import EndpointError
@@ -165,6 +166,7 @@ def parse(address: str | bytes, *, for_bind: bool) -> Endpoint:
         raise EndpointError(fault.number, fault.text, endpoint=address, hint=fault.hint) from None
 
 
+@lru_cache(maxsize=16)  # a thousand sockets connect to a few addresses
 def _parse(text: str, *, for_bind: bool) -> Endpoint:
     scheme, separator, rest = text.partition("://")
     if not separator or not scheme or not rest:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import errno
 from collections import deque
+from weakref import ref
 
 from zerohop.constants import Errno
 from zerohop.errors import EndpointError, ZMQError
@@ -42,9 +43,15 @@ class Inproc:
     """
 
     def __init__(self, core: SocketCore) -> None:
-        self._core = core
+        self._core_ref = ref(core)  # which has us: closed, it shall go at once
         self.names: list[str] = []
         self.peers: dict[str, list[Peer]] = {}
+
+    @property
+    def _core(self) -> SocketCore:
+        core = self._core_ref()
+        assert core is not None  # whoever calls us has come through it
+        return core
 
     def bind(self, endpoint: InprocEndpoint) -> None:
         """Take an inproc name and join whoever waits for it.

@@ -9,6 +9,7 @@ from zerohop.errors import HandshakeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import TypeAlias
 
     from zerohop.core.endpoint import Endpoint, SocketName
@@ -182,36 +183,43 @@ class Link:
 
 def open_connection(socket_type: SocketType, options: EndpointOptions, now: float) -> AnyConnection:
     """Make the wire side of a new link."""
-    # The wire is imported when there is one: inproc has none, and few programs have a STREAM.
-    if socket_type == SocketType.STREAM:
-        from zerohop.wire.raw import RawConnection
-
-        return RawConnection()
-    from zerohop.mechanisms.null import NullMechanism
-    from zerohop.wire.connection import Connection
-
     told = options.told.get(socket_type)
     if told is None:
         told = options.told[socket_type] = _introduction(socket_type, options)
-    properties, ready = told
-    return Connection(
-        mechanism=NullMechanism(properties, ready),
-        properties=properties,
-        heartbeat=options.heartbeat,
-        max_message_size=options.maxmsgsize,
-        handshake_timeout=options.handshake_ivl,
-        now=now,
-    )
+    return told(now)
 
 
 def _introduction(
     socket_type: SocketType, options: EndpointOptions
-) -> tuple[dict[str, bytes], bytes]:
-    """What a socket says of itself to all its peers: properties, and the READY made of them."""
+) -> Callable[[float], AnyConnection]:
+    """Return a function that makes connections.
+
+    What they say first they all have from here: properties, and greeting and READY made of them.
+    """
+    # The wire is imported when there is one: inproc has none, and few programs have a STREAM.
+    if socket_type == SocketType.STREAM:
+        from zerohop.wire.raw import RawConnection
+
+        return lambda now: RawConnection()
+    from zerohop.mechanisms.null import NullMechanism
     from zerohop.wire.commands import encode_ready
+    from zerohop.wire.connection import Connection
 
     properties = {"Socket-Type": socket_type.name.encode()}
     if socket_type in _WITH_IDENTITY:
         properties["Identity"] = options.routing_id
     properties.update(options.metadata)
-    return properties, encode_ready(properties)
+    ready = encode_ready(properties)
+    heartbeat, limit, patience = options.heartbeat, options.maxmsgsize, options.handshake_ivl
+
+    def connection(now: float) -> Connection:
+        return Connection(
+            mechanism=NullMechanism(properties, ready),
+            properties=properties,
+            heartbeat=heartbeat,
+            max_message_size=limit,
+            handshake_timeout=patience,
+            now=now,
+        )
+
+    return connection

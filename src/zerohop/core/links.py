@@ -19,7 +19,7 @@ from zerohop.constants import Event, SocketType
 from zerohop.core import output
 from zerohop.core.dialers import Dialers
 from zerohop.core.link import Dialer, Link, Listener, open_connection
-from zerohop.core.peers import Peers, put_back
+from zerohop.core.peers import Peers, let_go, put_back
 from zerohop.core.records import Records
 from zerohop.core.timers import Timers
 from zerohop.errors import HandshakeError, ProtocolError
@@ -102,7 +102,11 @@ class Links:
             link.peer = source.peer
             link.ending = source.leaving
         self.records.of_link(Event.CONNECTED if dialled else Event.ACCEPTED, link, fd)
-        self._handle(link, connection.start())
+        events = connection.start()
+        if events:
+            self._handle(link, events)
+        else:
+            self._arm(link)
         return link
 
     def receive_data(self, link: Link, data: bytes, now: float) -> None:
@@ -268,6 +272,7 @@ class Links:
             if not stays:
                 self.peers.drop_queue(peer)
                 self.peers.detach(peer)
+                let_go(peer)
             elif link.handshaken:
                 peer.connected = False
                 if peer in self.peers:

@@ -12,6 +12,8 @@ The two pipes of an inproc peer are shared with another socket, and their notes 
 
 from __future__ import annotations
 
+from weakref import ref
+
 from zerohop.patterns.pattern import Peer
 from zerohop.patterns.pipe import Pipe
 
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from zerohop.core.options import SocketOptions
     from zerohop.patterns.pattern import Pattern
     from zerohop.patterns.pipe import Message
+
+NOBODY = Peer(Pipe(0), Pipe(0))
+"""Whom the pipes of a peer lead to that is gone for good; never attached, never linked."""
 
 PEER_GONE = "peer gone"
 """The reason in ``Pattern.dropped`` for what was queued for a peer that has left."""
@@ -51,7 +56,7 @@ class Peers:
         self.news: list[Any] = []
         self._pattern = pattern
         self._options = options
-        self._owner = owner
+        self._owner = ref(owner)  # which has us: closed, it shall go at once
         self.attached: dict[Peer, None] = {}
 
     def __iter__(self) -> Iterator[Peer]:
@@ -68,7 +73,7 @@ class Peers:
         outbound = Pipe(self._options.sndhwm, conflate=conflate)
         inbound = Pipe(self._options.rcvhwm, conflate=conflate)
         peer = Peer(outbound, inbound)
-        peer.owner = self._owner
+        peer.owner = self._owner()
         outbound.reader = outbound.writer = inbound.reader = inbound.writer = peer
         outbound.reader_signals = self.to_flush
         outbound.writer_signals = self.room
@@ -109,6 +114,18 @@ class Peers:
             peer.dropped[reason] += queued
             if peer not in self:
                 self._pattern.dropped[reason] += queued
+
+
+def let_go(peer: Peer) -> None:
+    """Have the pipes of a peer that is gone for good lead to nobody; what came is still received.
+
+    They would hold it, and it its socket, until the garbage collector comes; and to look through
+    a thousand sockets takes it long.
+    """
+    peer.owner = None
+    for pipe in (peer.outbound, peer.inbound):
+        pipe.full = False  # nobody is stopped, so nobody is to be told that it may go on
+        pipe.reader = pipe.writer = NOBODY  # a thread may still be at it by its lane
 
 
 def put_back(pipe: Pipe, messages: list[Message]) -> None:

@@ -48,6 +48,7 @@ _ONE_LINK_AN_ENDPOINT = frozenset(
     {SocketType.DEALER, SocketType.SUB, SocketType.PUB, SocketType.REQ}
 )
 
+_NOTHING: deque[Any] = deque(maxlen=0)  # an empty one is large, and most sockets never need it
 _IN, _OUT = int(PollEvent.POLLIN), int(PollEvent.POLLOUT)
 
 
@@ -93,8 +94,8 @@ class SocketCore:
         self.closed = False
         self.inproc = Inproc(self)
         self._parts_out: list[Part] = []
-        self._parts_in: deque[Part] = deque()
-        self._returned: deque[Message] = deque()
+        self._parts_in: deque[Part] = _NOTHING
+        self._returned: deque[Message] = _NOTHING
         context.sockets.add(self)
 
     # Messages
@@ -203,7 +204,7 @@ class SocketCore:
         if type(message) is bytes:
             return message
         if isinstance(message, list):
-            self._parts_in.extend(message)
+            self._parts_in = deque(message)
             self.receive_lane = None
             return self._parts_in.popleft()
         return message
@@ -278,6 +279,8 @@ class SocketCore:
             message: what was taken.
             at: behind so many that are back already; 0: it is the next one to be received.
         """
+        if self._returned is _NOTHING:
+            self._returned = deque()
         self._returned.insert(at, message)
         self.receive_lane = None
 
@@ -288,6 +291,8 @@ class SocketCore:
             part: what was taken.
             at: behind so many parts; 0: it is the next one.
         """
+        if self._parts_in is _NOTHING:
+            self._parts_in = deque()
         self._parts_in.insert(at, part)
         self.receive_lane = None
 

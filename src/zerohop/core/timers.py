@@ -58,6 +58,10 @@ class Timers:
                 self.arm(what, when)
         self.stale = True
 
+    def clear(self) -> None:
+        """Forget all."""
+        self._heap.clear()
+
     def next(self) -> float | None:
         """When something is due, at the earliest; None: nothing is."""
         self.stale = False

@@ -125,19 +125,21 @@ class Dialing:
             except OSError as error:
                 self._error = error
                 continue
+            remote = None
             try:
                 number = self._begin(sock, address)
                 if number in _IN_PROGRESS and not isinstance(address, str):
                     # Over the loopback interface it is decided already, most often.
-                    number = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-                    if not number and _peer_of(sock) is None:
+                    remote = _peer_of(sock)
+                    number = 0 if remote else sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+                    if not (remote or number):
                         self._watch()
                         return
             except OSError as error:
                 self._give_up_address(error)
                 continue
             if number == 0:
-                self._connected(sock)
+                self._connected(sock, remote)
                 return
             self._give_up_address(_os_error(number))
         if not self._over and self._driver.loop is not None:
@@ -191,7 +193,7 @@ class Dialing:
                 self._give_up_address(_os_error(number))
                 self._next()
             else:
-                self._connected(sock)
+                self._connected(sock, None)
 
     def _on_timeout(self) -> None:
         with self._driver.lock:
@@ -207,14 +209,14 @@ class Dialing:
             self._sock.close()
             self._sock = None
 
-    def _connected(self, sock: socket.socket) -> None:
+    def _connected(self, sock: socket.socket, remote: SocketName | None) -> None:
         self._sock = None
         self._over = True
         endpoint = self._dialer.endpoint
         if isinstance(endpoint, IpcEndpoint):
             self._driver.dialled(self._dialer, sock, str(endpoint))
             return
-        remote = _peer_of(sock)
+        remote = remote or _peer_of(sock)
         if remote is None:
             number = errno.ENOTCONN  # gone again already
         elif remote == sock.getsockname():
@@ -233,7 +235,7 @@ class Dialing:
 
 
 def _peer_of(sock: socket.socket) -> SocketName | None:
-    """Whom a TCP socket is connected to; None: it is not."""
+    """Whom a TCP socket is connected to; None: nobody."""
     try:
         name: SocketName = sock.getpeername()
     except OSError:

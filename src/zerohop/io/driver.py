@@ -6,6 +6,7 @@ What follows from it stands in :mod:`zerohop.io.pump`.
 from __future__ import annotations
 
 import errno
+from sys import modules
 
 from zerohop.constants import Errno, Event, PollEvent, SecurityMechanism
 from zerohop.core.endpoint import InprocEndpoint, IpcEndpoint, TcpEndpoint, parse
@@ -138,10 +139,11 @@ class SocketDriver(Pump):
             self.core.inproc.connect(endpoint)
         else:
             import zerohop.io.dialing  # noqa: F401 - a server never dials
-            from zerohop.io.sockets import check_ipc
 
             _import_connections()
             if isinstance(endpoint, IpcEndpoint):
+                from zerohop.io.sockets import check_ipc
+
                 check_ipc(address)
             if isinstance(endpoint, TcpEndpoint) and self.core.options.socks_proxy:
                 raise UsageError(
@@ -287,6 +289,7 @@ def _import_connections() -> None:
 
     Before the first is begun: when it is there, no descriptor may be left to import with.
     """
-    import zerohop.io.stream
-    import zerohop.mechanisms.null
-    import zerohop.wire.connection  # noqa: F401
+    if not {"zerohop.io.stream", "zerohop.wire.connection"} <= modules.keys():
+        import zerohop.io.stream
+        import zerohop.mechanisms.null
+        import zerohop.wire.connection  # noqa: F401

@@ -408,6 +408,9 @@ class Pump:
             self.on_released[-1]()
             self.on_released.pop()
         self.context.drivers.discard(self)
+        # What holds the core goes, so that the core can: not once the garbage collector comes.
+        self.core.driver = None
+        self.core.links.timers.clear()
 
     def abandon(self) -> None:
         """In a forked child: close our copies of the descriptors, and nothing else."""

@@ -26,11 +26,10 @@ class NullMechanism:
         ready: the READY that says them, if the caller has one; all connections have the same.
     """
 
-    __slots__ = ("_ready", "complete", "outgoing", "peer_properties")
+    __slots__ = ("complete", "eager", "outgoing", "peer_properties")
 
     name = "NULL"
     as_server = False
-    eager = True
     plain = True
     overhead = 0
 
@@ -38,11 +37,10 @@ class NullMechanism:
         self.complete = False
         self.peer_properties: Mapping[str, bytes] = {}
         self.outgoing: list[bytes] = []
-        self._ready = encode_ready(properties) if ready is None else ready
+        self.eager = encode_ready(properties) if ready is None else ready
 
     def start(self) -> None:
-        """Say READY: neither side waits for the other."""
-        self.outgoing.append(self._ready)
+        """All is said: neither side waits for the other with its READY."""
 
     def receive_command(self, name: bytes, data: bytes) -> None:
         """Take the peer's READY, which completes the handshake.

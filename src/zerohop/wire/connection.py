@@ -19,6 +19,7 @@ are not looked into, so those of a 3.0 peer come out as messages.
 from __future__ import annotations
 
 from collections import deque
+from functools import lru_cache
 from math import inf
 
 from zerohop.constants import Errno
@@ -133,10 +134,7 @@ class Connection:
         self._ping_due = False
         self._pongs: deque[bytes] | None = None  # contexts
         self._subscriptions: list[tuple[bytes, bool]] = []
-        self._raw: list[Buffer] = [encode_greeting(mechanism.name, as_server=mechanism.as_server)]
-        if mechanism.eager:
-            mechanism.start()
-            self._send_mechanism_commands()
+        self._raw: list[Buffer] = [_opening(mechanism.name, mechanism.as_server, mechanism.eager)]
 
     def start(self) -> list[Event]:
         """Return what is known before any octet: nothing. ``RawConnection`` has something here."""
@@ -365,8 +363,8 @@ class Connection:
                 hint="set the security options of one like those of the other",
             )
         self.phase = "handshake"
-        if not mechanism.eager:
-            mechanism.start()
+        mechanism.start()
+        if mechanism.outgoing:
             self._send_mechanism_commands()
 
     def _command_of_handshake(self, body: bytes, now: float) -> None:
@@ -467,3 +465,10 @@ class Connection:
         if self.peer_minor == 0:
             return bytes((subscribe,)) + topic
         return Command(encode_subscription(topic, subscribe=subscribe))
+
+
+@lru_cache(maxsize=64)
+def _opening(mechanism: str, as_server: bool, eager: bytes) -> bytes:
+    """What is sent before anything has come: the same for all connections of a kind of socket."""
+    greeting = encode_greeting(mechanism, as_server=as_server)
+    return b"".join([greeting, *encode([Command(eager)])]) if eager else greeting

@@ -62,7 +62,6 @@ class Greeting(Value):
     as_server: bool
 
 
-@lru_cache(maxsize=8)
 def encode_greeting(mechanism: str, *, as_server: bool = False) -> bytes:
     """Return our 64 octets.
 

@@ -20,8 +20,9 @@ class Mechanism(Protocol):
     Attributes:
         name: at most 20 octets of ``A-Z 0-9 - _ . +``, as in the greeting ("NULL", "PLAIN").
         as_server: what our greeting says; never validated at the peer's.
-        eager: what :meth:`start` queues may be sent with our greeting, before the peer's is known:
-            it depends on nothing, and is no secret. A round trip less, and a system call.
+        eager: the body of a command that goes out with our greeting, before the peer's is known,
+            because it depends on nothing and is no secret: a round trip less, and a system call.
+            Empty: there is none.
         complete: both sides have what they need; traffic may flow.
         peer_properties: the peer's metadata once known, by lower-cased name.
         outgoing: command bodies (name and data, no frame header) to be sent, in order; the
@@ -33,7 +34,7 @@ class Mechanism(Protocol):
 
     name: str
     as_server: bool
-    eager: bool
+    eager: bytes
     complete: bool
     peer_properties: Mapping[str, bytes]
     outgoing: list[bytes]
@@ -41,10 +42,7 @@ class Mechanism(Protocol):
     overhead: int
 
     def start(self) -> None:
-        """Queue the first command, if it is ours to send.
-
-        Called when the greetings are exchanged; before, where ``eager``.
-        """
+        """Greetings are exchanged; queue the first command if it is ours to send."""
 
     def receive_command(self, name: bytes, data: bytes) -> None:
         """Take a handshake command of the peer.
