@@ -147,6 +147,10 @@ class Dialers:
 
     def mend(self) -> None:
         """See that each has a link, a time to dial, or is to be dialled now: see ``io.mending``."""
+        self._by_address = {}
+        for dialer in self._dialers:
+            self._by_address.setdefault(dialer.address, {})[dialer] = None
+        self._stopped = {dialer: None for dialer in self._dialers if dialer.stopped}
         for dialer in list(self._dialers):
             if dialer.link is not None or dialer.due_at is not None or dialer in self.to_dial:
                 continue
