@@ -110,7 +110,6 @@ class Sending:
         """Write now, or leave it to the end of the turn; return whether the turn is over."""
         turns = self._turns
         if turns.running is None and turns.write_at_once(loop):
-            self._driver.pump()
             return False
         over = False
         size = _size_of(message)
@@ -155,8 +154,9 @@ class Sending:
             if lane.asleep:
                 lane.reader_signals.append(lane.reader)
                 lane.asleep = False
-            # An inproc reader waits for nothing but this note.
-            if self._turns.write_at_once(loop) or self._context.readable:
+            if self._turns.write_at_once(loop):
+                return
+            if self._context.readable:  # an inproc reader waits for nothing but this note
                 self._driver.pump()
             else:
                 self._turns.sent(_size_of(message))

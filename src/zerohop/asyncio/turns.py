@@ -44,8 +44,8 @@ class Turns:
     """
 
     __slots__ = (
-        "_driver", "_grant", "_started", "_wrote_at", "credit", "new_turn", "resumed", "running",
-        "unwritten",
+        "_driver", "_grant", "_moment", "_started", "_writing", "_wrote_at", "credit", "new_turn",
+        "resumed", "running", "unwritten",
     )  # fmt: skip
 
     def __init__(self, driver: SocketDriver) -> None:
@@ -54,13 +54,15 @@ class Turns:
         self.credit = CREDIT
         self.new_turn: list[Callable[[int], object]] = []
         self._started = 0.0
-        self._wrote_at = 0.0
+        self._writing = 0.0  # seconds of this turn
+        self._wrote_at = 0.0  # when that began
+        self._moment = _MOMENT
         self.running: asyncio.Handle | None = None
         self.unwritten = 0
         self.resumed = False
 
     def write_at_once(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """Whether nothing was written a moment ago: then this message goes at once.
+        """Write, if nothing was written a moment ago: this message goes at once. Return whether.
 
         Otherwise there may be more to come: the loop is asked to call at the end of its turn. So it
         is now and then in any case, to find out whether it still comes round; unless a receive had
@@ -69,16 +71,14 @@ class Turns:
         if self.running is not None:
             return False
         now = monotonic()
-        lone = now - self._wrote_at > _MOMENT
+        lone = now - self._wrote_at > self._moment
+        if not lone or (not self.resumed and now - self._started >= TURN):
+            self._begin(loop, now)
+        elif self.resumed:
+            self.resumed = False
+            self._started = now
         if lone:
-            self._wrote_at = now
-            if self.resumed:
-                self.resumed = False
-                self._started = now
-                return True
-            if now - self._started < TURN:
-                return True
-        self._begin(loop, now)
+            self.write(now)
         return lone
 
     @property
@@ -90,29 +90,39 @@ class Turns:
         """A credit is used up: ``credit`` is the next one. Return whether it is time to yield.
 
         The next credit is what fits into a turn, if this one has lasted longer: the program works
-        on each message. Whoever does not await, and so does not yield, gets a little on account:
-        not every message shall be written by itself.
+        on each message. What writing takes is no part of that: to many peers it takes longer than a
+        turn, however few the messages. Whoever does not await, and so does not yield, gets a little
+        on account: not every message shall be written by itself.
         """
         now = monotonic()
-        lasted = now - self._started
         if self.running is None:
             self._begin(loop, now)
-        elif lasted > TURN:
-            self._grant = max(1, int(self._grant * TURN / lasted))
-            if self.unwritten and now - self._wrote_at > TURN:
-                self.write(now)
-            self.credit = _ON_ACCOUNT
-            return True
-        elif lasted < TURN / 2 and self._grant < CREDIT:
+            self.credit = self._grant
+            return False
+        lasted = now - self._started
+        working = lasted - self._writing
+        if working > TURN:
+            self._grant = max(1, int(self._grant * TURN / working))
+        elif working < TURN / 2 and self._grant < CREDIT:
             self._grant *= 2
-        self.credit = self._grant
-        return False
+        if lasted <= TURN:
+            self.credit = self._grant
+            return False
+        if self.unwritten and now - self._wrote_at > TURN:
+            self.write(now)
+        self.credit = _ON_ACCOUNT
+        return True
 
     def write(self, now: float) -> None:
         """Write what there is."""
         self.unwritten = 0
         self._wrote_at = now
         self._driver.pump()
+        took = monotonic() - now
+        self._writing += took
+        # A pause that is shorter than the write before it is none: to write to 64 peers takes a
+        # millisecond, and the next message would be a lone one for ever.
+        self._moment = max(2 * took, _MOMENT)
 
     def sent(self, octets: int) -> None:
         """So much was sent, and was not written at once: do it now if that has become enough."""
@@ -126,6 +136,7 @@ class Turns:
 
     def _begin(self, loop: asyncio.AbstractEventLoop, now: float) -> None:
         self._started = now
+        self._writing = 0.0
         self.running = loop.call_soon(self._end)
 
     def _end(self) -> None:
@@ -133,9 +144,11 @@ class Turns:
         driver = self._driver
         with driver.lock:
             self.running = None
-            # The first message of a stream's next turn need not go alone.
-            self._wrote_at = monotonic() if self.unwritten > _STREAM else self._started
-            self.unwritten = 0
+            started = self._started
+            stream = self.unwritten > _STREAM
             for begin in self.new_turn:
                 begin(self._grant)
-            driver.pump()
+            now = monotonic()
+            self.write(now)
+            # The first message of a stream's next turn need not go alone.
+            self._wrote_at = now if stream else started
