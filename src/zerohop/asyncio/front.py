@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from zerohop.asyncio.conditions import Conditions
+    from zerohop.asyncio.vigil import Vigil
     from zerohop.asyncio.waiting import Line, Waiting
     from zerohop.io.context import ContextIO
     from zerohop.io.driver import SocketDriver
@@ -34,13 +35,13 @@ class Front:
 
     Attributes:
         sending, receiving: the two directions.
-        looks_back: waits left that are checked for the classic mistakes; a socket that has waited
-            in vain so often is either right or already told.
+        loop: on which the socket lives; None until it has met one.
+        vigil: looks before the loop sleeps; None until a call has had to wait.
     """
 
     __slots__ = (
-        "_conditions", "_context", "_core", "_driver", "_lock", "_loop", "_turns",
-        "looks_back", "receiving", "sending",
+        "_conditions", "_context", "_core", "_driver", "_lock", "_turns", "loop", "receiving",
+        "sending", "vigil",
     )  # fmt: skip
 
     def __init__(self, driver: SocketDriver, context: ContextIO) -> None:
@@ -48,12 +49,12 @@ class Front:
         self._core = driver.core
         self._lock = driver.lock
         self._context = context
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
         self._turns = Turns(driver)
         self.sending = Sending(self, driver, self._turns)
         self.receiving = Receiving(self, driver, self._turns)
         self._conditions: Conditions | None = None  # few programs wait for any
-        self.looks_back = 8
+        self.vigil: Vigil | None = None
         driver.front = self
         self.find_loop_if_any()
 
@@ -68,7 +69,7 @@ class Front:
         conditions = self._conditions
         served = False
         if receiving.line or sending.line or conditions is not None:
-            if self._loop is not None and self._loop.is_closed():
+            if self.loop is not None and self.loop.is_closed():
                 self._forget_waiting()
             if receiving.line:
                 served = receiving.serve()
@@ -84,8 +85,10 @@ class Front:
         if driver.watched or driver.front is not self or core.context.terminated:
             sending.use(None)
             receiving.use(None)
-        else:
+            return served
+        if core.send_lane is not None or sending.lane is not None:
             sending.use(core.send_lane)
+        if core.receive_lane is not None or receiving.lane is not None:
             receiving.use(core.receive_lane)
         return served
 
@@ -120,6 +123,13 @@ class Front:
             waiting.fail(Again())
             line.tidy()
 
+    def make_vigil(self) -> Vigil:
+        """Look, from now on, for what is waited for before the loop sleeps."""
+        from zerohop.asyncio.vigil import make_vigil  # where a call has to wait
+
+        self.vigil = make_vigil(self._driver)
+        return self.vigil
+
     @property
     def busy(self) -> bool:
         """Whether anybody waits."""
@@ -135,6 +145,8 @@ class Front:
         self.receiving.line.clear()
         self.sending.line.clear()
         self._turns.forget()
+        if self.vigil is not None:
+            self.vigil.forget()
         if self._conditions is not None:
             self._conditions.clear()
 
@@ -166,7 +178,7 @@ class Front:
             UsageError: ENOTSUP, the loop cannot watch descriptors.
         """
         loop = asyncio.get_running_loop()
-        if loop is not self._loop:
+        if loop is not self.loop:
             self._use_loop(loop)
         return loop
 
@@ -182,18 +194,18 @@ class Front:
         except RuntimeError:
             self._check_thread()
         else:
-            if loop is not self._loop:
+            if loop is not self.loop:
                 self._use_loop(loop)
 
     @property
     def elsewhere(self) -> asyncio.AbstractEventLoop | None:
         """The socket's loop, if that runs in another thread."""
-        return None if self._driver.may_move() else self._loop
+        return None if self._driver.may_move() else self.loop
 
     def lives_here(self) -> bool:
         """Whether this thread runs the loop that the socket is bound to."""
         try:
-            return self._loop is not None and asyncio.get_running_loop() is self._loop
+            return self.loop is not None and asyncio.get_running_loop() is self.loop
         except RuntimeError:
             return False
 
@@ -216,10 +228,10 @@ class Front:
             )
         with self._lock:
             self._check_thread()
-            old = self._loop
+            old = self.loop
             if old is not None:
                 self._forget_waiting()
-            self._loop = loop
+            self.loop = loop
             self._driver.attach(loop, thread=threading.get_ident())
             if old is not None and old.is_closed():
                 self._take_others_along(old, loop)
@@ -231,6 +243,3 @@ class Front:
         for driver in list(self._context.drivers):
             if driver.loop is old and driver.may_move() and isinstance(driver.front, Front):
                 driver.front._use_loop(loop)
-
-    def watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Placeholder."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from asyncio import get_running_loop
+
 from zerohop.api.receive import as_frame, as_octets
 from zerohop.asyncio.futures import Converted, Received, ReceivedLast, failed
 from zerohop.asyncio.returned import Returned
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from zerohop.patterns.pipe import Message, Pipe
 
 _DONTWAIT = int(Flag.DONTWAIT)
-_MOST_IN_VAIN = 6
 
 
 class Receiving:
@@ -44,11 +45,12 @@ class Receiving:
         inproc: the lane's writer is a socket of this process: its parts may be lent ones, and it
             may wait for room at any time, so :meth:`drained` is called while the lane is full.
         line: who waits to receive.
+        looks_back: as for :class:`~zerohop.asyncio.sending.Sending`.
     """
 
     __slots__ = (
-        "_core", "_driver", "_front", "_in_vain", "_lock", "_options", "_returned", "_turns",
-        "_waits", "inproc", "lane", "limit", "line", "number",
+        "_core", "_driver", "_front", "_lock", "_options", "_rest", "_returned", "_turns",
+        "inproc", "lane", "limit", "line", "looks_back", "number",
     )  # fmt: skip
 
     def __init__(self, front: Front, driver: SocketDriver, turns: Turns) -> None:
@@ -56,6 +58,7 @@ class Receiving:
         self._driver = driver
         self._core = driver.core
         self._options = driver.core.options
+        self._rest = driver.core._parts_in
         self._lock = driver.lock
         self._turns = turns
         self.lane: Pipe | None = None
@@ -63,8 +66,7 @@ class Receiving:
         self.number = 0
         self.limit = turns.credit
         self.line = Line()
-        self._in_vain = 0  # looks, lately
-        self._waits = 0  # before the next look
+        self.looks_back = 8
         turns.new_turn.append(self._new_turn)
         self._returned = Returned(driver.core)
 
@@ -84,7 +86,9 @@ class Receiving:
             convert: what the caller gets of it; None: the message itself.
             part: a single part is wanted, not a whole message.
         """
-        loop = self._front.find_loop()
+        loop = get_running_loop()
+        if loop is not self._front.loop:
+            self._front.find_loop()
         with self._lock:
             if flags & _DONTWAIT:
                 wait: float | None = 0
@@ -99,7 +103,7 @@ class Receiving:
                 try:
                     message, key = self._take(part=part)
                 except Again:
-                    if wait == 0 or not self._read_now():
+                    if wait == 0 or not (self._front.vigil or self._front.make_vigil()).look():
                         raise
                     message, key = self._take(part=part)
             except Again as error:
@@ -108,7 +112,7 @@ class Receiving:
                 return self._wait(loop, wait, convert, part=part)
             except ZMQError as error:
                 return failed(loop, error)
-            if convert is as_frame and self._core.receiving_more:
+            if convert is as_frame and self._rest:
                 convert = as_frame_of_more
             last = self.number > self.limit and self._spend(loop) and wait != 0
             self._after_receive()
@@ -136,33 +140,18 @@ class Receiving:
         self.lane = None
         if self._driver.has_work():
             self._driver.pump()
-        self._front.watch(loop)
+        vigil = self._front.vigil or self._front.make_vigil()
+        vigil.keep(loop, waiting)
         return waiting
-
-    def _read_now(self) -> bool:
-        """See whether more has come meanwhile: that costs less than to wait for it.
-
-        A look that was in vain is paid for: then we wait, once, twice, four times, up to 64 times.
-        """
-        if self._waits:
-            self._waits -= 1
-            return False
-        if self._driver.read_now():
-            if self._in_vain:
-                self._in_vain -= 1
-            return True
-        self._waits = 1 << self._in_vain
-        self._in_vain = min(self._in_vain + 2, _MOST_IN_VAIN)
-        return False
 
     def _take(self, *, part: bool) -> tuple[Any, Key]:
         """The next message or part, and what :meth:`give_back` wants to know of it."""
-        core = self._core
-        begun = core.receiving_more
+        core, rest = self._core, self._rest
+        begun = bool(rest)
         value: Any = core.receive_part() if part else core.receive()
         number = self.number
         self.number = number + 1
-        if begun or self._returned.numbers or core.receiving_more:
+        if begun or rest or self._returned.numbers:
             return value, self._returned.key(number, value, begun=begun)
         return value, number
 
@@ -173,7 +162,9 @@ class Receiving:
 
     def go_on(self) -> bool:
         """Renew the limit of the lane; return whether it may be used."""
-        loop = self._front.find_loop()
+        loop = get_running_loop()
+        if loop is not self._front.loop:
+            self._front.find_loop()
         with self._lock:
             if not self._turns.over:
                 self._spend(loop)
@@ -201,7 +192,7 @@ class Receiving:
             core.links.to_resume
             or driver.watched
             or core.context.writable
-            or core.receiving_more
+            or self._rest
             or self.line
             or core.receive_lane is not self.lane
         ):
@@ -235,10 +226,10 @@ class Receiving:
         served = False
         while line:
             waiting = line[0]
-            if not waiting.done():
+            if not waiting.future.done():
                 try:
                     message, key = self._take(part=waiting.part)
-                    if type(key) is tuple and self._core.receiving_more:
+                    if type(key) is tuple and self._rest:
                         waiting.has_more()
                 except Again:
                     break

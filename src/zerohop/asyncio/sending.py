@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from asyncio import get_running_loop
+
 from zerohop.asyncio.futures import SENT, SENT_LAST, done_with, done_with_later, failed
 from zerohop.asyncio.turns import FLUSH_SIZE
 from zerohop.asyncio.waiting import Line, WaitingSend, at_least_0
@@ -39,11 +41,13 @@ class Sending:
         lane: the pipe that the Socket appends to without asking; None: there is none now.
         credit: operations left until the clock is looked at, or the lane may be full.
         line: who waits to send.
+        looks_back: waits left that are checked for the classic mistakes; a socket that has waited
+            in vain so often is either right or already told.
     """
 
     __slots__ = (
         "_context", "_core", "_driver", "_front", "_given", "_lock", "_options", "_turns",
-        "credit", "lane", "line",
+        "credit", "lane", "line", "looks_back",
     )  # fmt: skip
 
     def __init__(self, front: Front, driver: SocketDriver, turns: Turns) -> None:
@@ -58,6 +62,7 @@ class Sending:
         self.credit = 0
         self._given = 0  # what the credit was when it was last looked at
         self.line = Line()
+        self.looks_back = 8
         turns.new_turn.append(self._new_turn)
 
     def send(
@@ -71,7 +76,9 @@ class Sending:
             timeout: seconds; None: SNDTIMEO.
             result: what the awaitable gives.
         """
-        loop = self._front.find_loop()
+        loop = get_running_loop()
+        if loop is not self._front.loop:
+            self._front.find_loop()
         with self._lock:
             line = self.line
             if line:
@@ -94,7 +101,8 @@ class Sending:
                 if wait is not None:
                     waiting.timer = loop.call_later(wait, self._front.expire, line, waiting)
                 self._driver.pump()
-                self._front.watch(loop)
+                vigil = self._front.vigil or self._front.make_vigil()
+                vigil.keep(loop, waiting)
                 return waiting
             except ZMQError as error:
                 return failed(loop, error)
@@ -149,7 +157,9 @@ class Sending:
 
         Written now if it begins the turn.
         """
-        loop = self._front.find_loop()
+        loop = get_running_loop()
+        if loop is not self._front.loop:
+            self._front.find_loop()
         with self._lock:
             if lane.asleep:
                 lane.reader_signals.append(lane.reader)

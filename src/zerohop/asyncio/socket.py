@@ -152,7 +152,10 @@ class Socket(SocketBase):
             part, result = make_part(
                 data, copy=copy, track=track, copy_threshold=self.copy_threshold
             )
-        return self._warned(POLLOUT, sending.send(part, flags, timeout, result=result))
+        # Never in a variable: it may hold an error, whose traceback would hold our frame.
+        if not sending.looks_back:
+            return sending.send(part, flags, timeout, result=result)
+        return self._warned(POLLOUT, sending.send(part, flags, timeout, result=result), sending)
 
     def send_multipart(
         self,
@@ -194,7 +197,9 @@ class Socket(SocketBase):
         message, result = make_message(
             check_parts(msg_parts), copy=copy, track=track, copy_threshold=self.copy_threshold
         )
-        return self._warned(POLLOUT, sending.send(message, flags, timeout, result=result))
+        if not sending.looks_back:
+            return sending.send(message, flags, timeout, result=result)
+        return self._warned(POLLOUT, sending.send(message, flags, timeout, result=result), sending)
 
     # Receiving
 
@@ -243,7 +248,10 @@ class Socket(SocketBase):
                     return received
                 receiving.put_first(message)
         del track
-        return self._receive(flags, timeout, as_octets if copy else as_frame, part=True)
+        convert = as_octets if copy else as_frame
+        if not receiving.looks_back:
+            return receiving.receive(flags, timeout, convert, part=True)
+        return self._receive(flags, timeout, convert, part=True)
 
     def recv_multipart(
         self,
@@ -293,12 +301,17 @@ class Socket(SocketBase):
         part: bool,
     ) -> Any:
         """What recv_string and the like stand on: ``convert`` runs when the value is taken."""
-        return self._warned(POLLIN, self._receiving.receive(flags, timeout, convert, part=part))
+        receiving = self._receiving
+        return self._warned(
+            POLLIN, receiving.receive(flags, timeout, convert, part=part), receiving
+        )
 
-    def _warned(self, event: int, awaitable: Awaitable[Any]) -> Awaitable[Any]:
+    def _warned(
+        self, event: int, awaitable: Awaitable[Any], direction: Sending | Receiving
+    ) -> Awaitable[Any]:
         """The awaitable; if it waits for what can never come, say so once."""
-        if self._front.looks_back and isinstance(awaitable, Waiting):
-            self._front.looks_back -= 1
+        if direction.looks_back and isinstance(awaitable, Waiting):
+            direction.looks_back -= 1
             self._warn_before_waiting(event)
         return awaitable
 
@@ -351,7 +364,7 @@ class Socket(SocketBase):
         awaitable = self._front.wait_until(
             lambda: int(self._core.events()) & wanted, seconds, lambda waiting: waiting.end(0)
         )
-        return awaitable if seconds == 0 else self._warned(wanted, awaitable)
+        return awaitable if seconds == 0 else self._warned(wanted, awaitable, self._receiving)
 
     def wait_connected(self, timeout: float | None = None) -> Awaitable[None]:
         """Wait until every endpoint it connects to has a peer; if it only binds, for the first one.

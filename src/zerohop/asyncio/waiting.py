@@ -35,15 +35,16 @@ class Waiting:
     subclass of it would cost half as much again a wait (bench/micro).
 
     Attributes:
+        future: the one inside, for the front.
         value: what the operation's result will be, where it is known beforehand.
         timer: the time limit.
     """
 
-    __slots__ = ("__weakref__", "_future", "timer", "value")
+    __slots__ = ("__weakref__", "future", "timer", "value")
     _asyncio_future_blocking = False  # asyncio.isfuture() is true: taken as it is
 
     def __init__(self, loop: asyncio.AbstractEventLoop, value: object = None) -> None:
-        self._future: asyncio.Future[Any] = loop.create_future()
+        self.future: asyncio.Future[Any] = loop.create_future()
         self.timer: asyncio.TimerHandle | None = None
         self.value = value
 
@@ -53,11 +54,11 @@ class Waiting:
         """Set the result; the caller has checked that it is not done."""
         if self.timer is not None:
             self._stop_waiting()
-        self._future.set_result(value)
+        self.future.set_result(value)
 
     def end(self, value: object) -> None:
         """Set the result, unless it is done already."""
-        if not self._future.done():
+        if not self.future.done():
             self.settle(value)
 
     def fail(self, error: BaseException, *, quietly: bool = False) -> None:
@@ -68,16 +69,16 @@ class Waiting:
             quietly: nobody has to look at it: no "exception was never retrieved".
         """
         self._stop_waiting()
-        if not self._future.done():
-            self._future.set_exception(error)
+        if not self.future.done():
+            self.future.set_exception(error)
             if quietly:
-                self._future._log_traceback = False
+                self.future._log_traceback = False
 
     # For everybody: a future's face
 
     def __await__(self) -> Generator[Any, None, Any]:
         try:
-            yield from self._future
+            yield from self.future
         except asyncio.CancelledError:
             self._stop_waiting()
             raise
@@ -87,33 +88,33 @@ class Waiting:
 
     def result(self) -> Any:
         """The result; raises what went wrong, or InvalidStateError while it waits."""
-        return self._future.result()
+        return self.future.result()
 
     def done(self) -> bool:
         """Whether it waits no more."""
-        return self._future.done()
+        return self.future.done()
 
     def cancelled(self) -> bool:
         """Whether it was called off."""
-        return self._future.cancelled()
+        return self.future.cancelled()
 
     def exception(self) -> BaseException | None:
         """What went wrong, or None."""
-        return self._future.exception()
+        return self.future.exception()
 
     def cancel(self, msg: Any = None) -> bool:
         """Call the operation off: nothing was sent, nothing was taken."""
         self._stop_waiting()
-        return self._future.cancel(msg)
+        return self.future.cancel(msg)
 
     def get_loop(self) -> asyncio.AbstractEventLoop:
         """The loop it waits on."""
-        return self._future.get_loop()
+        return self.future.get_loop()
 
     @property
     def _cancel_message(self) -> Any:
         """Asked for by ``asyncio.gather`` of Python 3.11 about a cancelled child."""
-        return getattr(self._future, "_cancel_message", None)
+        return getattr(self.future, "_cancel_message", None)
 
     def _make_cancelled_error(self) -> asyncio.CancelledError:
         """Asked for by ``asyncio.gather`` when it was cancelled."""
@@ -123,11 +124,11 @@ class Waiting:
         self, callback: Callable[[Any], object], *, context: Context | None = None
     ) -> None:
         """Call back with this object, in the loop's turn after it is done."""
-        self._future.add_done_callback(_Callback(self, callback), context=context)
+        self.future.add_done_callback(_Callback(self, callback), context=context)
 
     def remove_done_callback(self, callback: Callable[[Any], object]) -> int:
         """Do not call back; how many calls that saves."""
-        return self._future.remove_done_callback(_Callback(self, callback))
+        return self.future.remove_done_callback(_Callback(self, callback))
 
     def _stop_waiting(self) -> None:
         if self.timer is not None:
@@ -135,7 +136,7 @@ class Waiting:
             self.timer = None
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._future!r}>"
+        return f"<{type(self).__name__} {self.future!r}>"
 
 
 class _Callback:
@@ -176,7 +177,7 @@ class WaitingSend(Waiting):
     def settle(self, value: object) -> None:
         """Set the result: the message is sent."""
         self._stop_waiting()
-        self._future.set_result(value)
+        self.future.set_result(value)
 
     def _stop_waiting(self) -> None:
         self.message = b""
@@ -207,7 +208,7 @@ class WaitingReceive(Waiting):
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._key: Key | None = None  # of a message that is here and that nobody has got
-        self._future = loop.create_future()
+        self.future = loop.create_future()
         self.timer = None
         self.part = part
         self._front = front
@@ -229,12 +230,12 @@ class WaitingReceive(Waiting):
         convert = self._convert
         if convert is not None and not (convert is as_octets and type(value) is bytes):
             self._conversion = Conversion(convert)
-        self._future.set_result(value)
+        self.future.set_result(value)
 
     def __await__(self) -> Generator[Any, None, Any]:
         self._awaiting += 1
         try:
-            value = yield from self._future
+            value = yield from self.future
         except BaseException:
             self._stop_waiting()
             self._awaiting -= 1
@@ -254,7 +255,7 @@ class WaitingReceive(Waiting):
         Raises:
             CancelledError: it was called off, and another has received the message.
         """
-        value = self._future.result()
+        value = self.future.result()
         if self._offered:
             self._take_again()
         self._key = None
@@ -262,9 +263,9 @@ class WaitingReceive(Waiting):
 
     def exception(self) -> BaseException | None:
         """What went wrong, or None. Takes what cannot be converted, and nothing else."""
-        error = self._future.exception()
+        error = self.future.exception()
         if error is None and self._conversion is not None:
-            error = self._conversion.failure(self._future.result())
+            error = self._conversion.failure(self.future.result())
             if error is not None:
                 if self._offered:
                     self._take_again()
@@ -275,7 +276,7 @@ class WaitingReceive(Waiting):
         """Call the operation off. As :meth:`Received.cancel` when a message is here."""
         if self._key is not None and not self._awaiting and not self._offered:
             self._offered = True
-            self._front.give_back(self._future.result(), self._key)
+            self._front.give_back(self.future.result(), self._key)
         return super().cancel(msg)
 
     def _take_again(self) -> None:
@@ -286,7 +287,7 @@ class WaitingReceive(Waiting):
     def _return_message(self) -> None:
         key, self._key = self._key, None
         if key is not None and not self._offered:
-            self._front.give_back(self._future.result(), key)
+            self._front.give_back(self.future.result(), key)
 
     def __del__(self) -> None:
         if self._key is not None:
