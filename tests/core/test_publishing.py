@@ -2,10 +2,13 @@
 
 import pytest
 
-from tests.core.kit import Network
+from tests.core.kit import ADDRESS, Network, Remote
 from tests.wire.kit import calls_during
+from tests.wire.toy import ToyMechanism
 from zerohop.constants import SocketOption
+from zerohop.core import link
 from zerohop.core.peers import PEER_GONE
+from zerohop.wire.connection import Connection
 
 
 def publisher(subscribers=1, **options):
@@ -116,6 +119,53 @@ def test_a_batch_for_many_costs_a_call_a_message_and_a_fixed_number_a_subscriber
     send_on_lane(net, *messages)
     calls = calls_during(write_all)
     assert len(net.links.to_flush) == subscribers
-    # A popleft at the lane, a look-up of the topic and an append to the run; encoding; then for
-    # each subscriber a popleft a message.
-    assert calls <= 5 * len(messages) + subscribers * (len(messages) + 50)
+    # A popleft at the lane, a look-up of the topic and an append to the run; encoding. For each
+    # subscriber the batch is one thing.
+    assert calls <= 5 * len(messages) + 50 * subscribers
+
+
+def wrapped(socket_type, *, as_server):
+    """A connection whose mechanism gives each frame a form of its own."""
+    properties = {"Socket-Type": socket_type.encode()}
+    mechanism = ToyMechanism(properties, as_server=as_server)
+    return Connection(mechanism=mechanism, properties=properties, now=0.0)
+
+
+def test_where_each_connection_wraps_frames_its_own_way_none_gets_those_of_another(monkeypatch):
+    monkeypatch.setattr(
+        link, "_introduction", lambda *_: lambda now: wrapped("PUB", as_server=True)
+    )
+    net = Network("PUB")
+    listener = net.core.listen(ADDRESS)
+    remotes = [Remote("SUB") for _ in range(3)]
+    for remote in remotes:
+        remote.connection = wrapped("SUB", as_server=False)
+        remote.said = bytearray(remote.connection.data_to_send())
+        net.open(listener, remote)
+    net.talk()
+    for remote in remotes:
+        remote.subscribe(b"a")
+    net.talk()
+    message = b"a, always the same object"
+    for _ in range(2):
+        send_on_lane(net, message, message)
+        net.talk()
+    assert [remote.taken() for remote in remotes] == [[message] * 4] * 3
+    assert not any(remote.error for remote in remotes)
+
+
+def test_peers_that_read_at_different_speeds_get_the_same():
+    net, quick, slow, slower = publisher(3, sndhwm=0)
+    slow.reads = slower.reads = False
+    sent = []
+    for batch in range(1, 30):
+        messages = [b"a%d-%d" % (batch, n) for n in range(batch * 7)]
+        sent += messages
+        send_on_lane(net, *messages)
+        net.talk()
+        for remote, size in ((slow, 500), (slower, 150)):
+            remote.hear(net.takes(remote.link, size), 0.0)
+    for remote in (slow, slower):
+        remote.reads = True
+        net.write(remote.link)
+    assert quick.taken() == slow.taken() == slower.taken() == sent

@@ -95,7 +95,6 @@ class Links:
         dialled = isinstance(source, Dialer)
         address = source.address if isinstance(source, Dialer) else source.endpoint
         link = Link(source, connection, address, remote, fd)
-        link.shares = self.socket_type in _FANS_OUT
         self.open_links[link] = None
         if isinstance(source, Dialer):
             source.link = link
@@ -192,6 +191,7 @@ class Links:
             source.reported.clear()
             peer.connect_routing_id = source.options.connect_routing_id
         link.handshaken = True
+        link.shares = self.socket_type in _FANS_OUT and link.connection.plain
         self.records.of_link(Event.HANDSHAKE_SUCCEEDED, link, 0)
         if is_new:
             self.peers.attach(peer)

@@ -26,7 +26,7 @@ class BatchEncoder:
 
     PUB hands the same message objects to many pipes, and pipes that are flushed together hold
     the same runs of them: the octets of the last batch are kept and used again when the next batch
-    consists of the very same objects (comparing lists compares identities first).
+    is the same list, or consists of the very same objects.
 
     Attributes:
         messages: the batch that is kept; empty if none is.
@@ -43,7 +43,9 @@ class BatchEncoder:
         if not link.shares:
             return link.connection.encode(messages)
         kept = self.messages
-        if len(messages) != len(kept) or not all(map(is_, messages, kept)):
+        if messages is not kept and (
+            len(messages) != len(kept) or not all(map(is_, messages, kept))
+        ):
             self._buffers = link.connection.encode(messages)
             self.messages = messages
         return self._buffers[:]
@@ -80,18 +82,17 @@ def fill(link: Link, pipe: Pipe | None, encoder: BatchEncoder) -> list[Buffer]:
     waiting = len(queue)
     if not waiting:
         return buffers
-    take = queue.popleft
     if waiting == 1:  # an answer: nothing is to be learnt from it
-        batch = link.sending = [take()]
+        batch = link.sending = [queue.popleft()]
         if pipe.full:
             pipe.drained()
         buffers += encoder.encode(link, batch) if link.shares else link.connection.encode(batch)
         return buffers
-    count = min(waiting, link.batch)
-    batch = [take() for _ in range(count)]
+    batch = _take(pipe, link.batch)
+    count = len(batch)
     encoded = encoder.encode(link, batch)
     size = sum(map(len, encoded))
-    if size < FLUSH_SIZE // 2 and count == link.batch:
+    if size < FLUSH_SIZE // 2 and count >= link.batch:
         link.batch = min(count * 2, _MAX_BATCH)
     elif size > 2 * FLUSH_SIZE and count > 1:
         link.batch = count // 2
@@ -105,6 +106,20 @@ def fill(link: Link, pipe: Pipe | None, encoder: BatchEncoder) -> list[Buffer]:
     link.sending = batch
     buffers += encoded
     return buffers
+
+
+def _take(pipe: Pipe, limit: int) -> list[Message]:
+    """Take at most so many messages; or a list that others have, too, if it is at most twice that.
+
+    Nothing is copied then, and the encoder need not compare.
+    """
+    queue = pipe.messages
+    whole, pipe.whole = pipe.whole, None
+    if whole is not None and len(whole) == len(queue) <= 2 * limit:
+        queue.clear()
+        return whole
+    take = queue.popleft
+    return [take() for _ in range(min(len(queue), limit))]
 
 
 def _worth_a_flush(link: Link, batch: list[Message]) -> int:

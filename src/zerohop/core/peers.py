@@ -136,6 +136,7 @@ def put_back(pipe: Pipe, messages: list[Message]) -> None:
     if not messages or (pipe.conflate and pipe.messages):
         return
     pipe.messages.extendleft(reversed(messages))
+    pipe.whole = None
     if 0 < pipe.hwm <= len(pipe.messages):
         pipe.mark_full()
     pipe.asleep = False

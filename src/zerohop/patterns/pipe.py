@@ -52,11 +52,14 @@ class Pipe:
         reader, writer: what is put into the signal lists: whatever the party that owns the list
             needs in order to know who is meant (a Peer, a Link).
         closed: the writer is gone; what is queued may still be read.
+        whole: all that is queued, if it was put there at once by somebody who gives the same list
+            to others, too (``fan_out``): a reader may take the list instead of the messages, one
+            after another. It is nobody's to change. None: not so, or not any more.
     """
 
     __slots__ = (
         "asleep", "closed", "conflate", "full", "hwm", "messages", "reader", "reader_signals",
-        "resume_at", "writer", "writer_signals",
+        "resume_at", "whole", "writer", "writer_signals",
     )  # fmt: skip
 
     def __init__(self, hwm: int, *, conflate: bool = False) -> None:
@@ -65,6 +68,7 @@ class Pipe:
         self.full = False
         self.asleep = True
         self.closed = False
+        self.whole: list[Message] | None = None
         self.reader: Any = None
         self.writer: Any = None
         self.reader_signals: list[Any] = []

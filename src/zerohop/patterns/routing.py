@@ -258,6 +258,7 @@ def fan_out(messages: list[Message], peers: Iterable[Peer], *, drop: bool = True
                 batch = messages[:room]
         if peer.inproc:
             batch = [m.copy() if isinstance(m, list) else m for m in batch]
+        pipe.whole = None if queue else batch
         queue.extend(batch)
         if 0 < hwm <= len(queue):
             pipe.mark_full()

@@ -216,6 +216,11 @@ class Connection:
         raw, self._raw = self._raw, []
         return b"".join(raw)
 
+    @property
+    def plain(self) -> bool:
+        """Whether :attr:`encode` gives the same octets as on every other such connection."""
+        return self._wrapping is None
+
     def encoded_size(self, message: Message) -> int:
         """Return how many octets of what :meth:`encode` gives are this message's."""
         return encoded_size(message, self._mechanism.overhead)

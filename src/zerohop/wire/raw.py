@@ -67,6 +67,11 @@ class RawConnection:
             if part
         ]
 
+    @property
+    def plain(self) -> bool:
+        """Whether :meth:`encode` gives the same octets as on every other such connection."""
+        return True
+
     def encoded_size(self, message: Message) -> int:
         """Return how many octets of what :meth:`encode` gives are this message's."""
         return sum(map(len, self.encode([message])))
