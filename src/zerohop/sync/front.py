@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from zerohop.api.socket import SocketBase
     from zerohop.io.driver import SocketDriver
     from zerohop.io.reactor import Reactor
-    from zerohop.patterns.pipe import Message, Part, Pipe
+    from zerohop.patterns.pipe import Message, Pipe
 
     _T = TypeVar("_T")
 
@@ -41,8 +41,10 @@ class Front:
     Attributes:
         send_lane: the pipe to append to without the lock, its queue, and at which length to call
             :meth:`sent`; None: there is none now.
-        receive_lane: what takes the next message off its pipe without the lock, and that pipe;
-            None: there is none now.
+        receive_lane: what takes the next message off its pipe without the lock, that pipe, and
+            whether the messages are the receiver's own: lists of ``bytes`` that nobody else has
+            (over ``inproc`` there may be octets in them that the sender lends). None: there is none
+            now.
         waiters: the calls that wait in this socket.
     """
 
@@ -56,7 +58,7 @@ class Front:
         self._core = driver.core
         self._lock = driver.lock
         self.send_lane: tuple[Pipe, deque[Message], int] | None = None
-        self.receive_lane: tuple[Callable[[], Message], Pipe] | None = None
+        self.receive_lane: tuple[Callable[[], Message], Pipe, bool] | None = None
         self.waiters = Waiters(driver.core, reactor)
         self._waiting = self.waiters.waiting
         self._reactor = reactor
@@ -80,7 +82,9 @@ class Front:
             pipe = core.send_lane
             self.send_lane = None if pipe is None else (pipe, pipe.messages, self._mark(pipe))
             pipe = core.receive_lane
-            self.receive_lane = None if pipe is None else (pipe.messages.popleft, pipe)
+            self.receive_lane = (
+                None if pipe is None else (pipe.messages.popleft, pipe, not pipe.writer.inproc)
+            )
         waiting = self._waiting
         if waiting:
             running = self._reactor.running
@@ -96,7 +100,7 @@ class Front:
             return pipe.hwm or _NEVER
         return min(self._outflow.mark, pipe.hwm) if pipe.hwm else self._outflow.mark
 
-    def sent(self, pipe: Pipe, message: Part) -> None:
+    def sent(self, pipe: Pipe, message: Message) -> None:
         """A message was appended to the lane, and the reader sleeps or the queue is long.
 
         Without the lock.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from zerohop.core.socket import SocketCore
     from zerohop.io.reactor import Reactor
-    from zerohop.patterns.pipe import Message, Part, Pipe
+    from zerohop.patterns.pipe import Message, Pipe
 
 _MOMENT = 50e-6  # seconds without a message that end a batch; a system call takes 10 to 20
 # So does the time that writing takes, if that is longer (to 64 peers: half a millisecond), or a
@@ -73,13 +73,13 @@ class Outflow:
         self._stream: Pipe | None = None  # awake though empty
         self._streamed = False  # since the last tick
 
-    def sent(self, pipe: Pipe, message: Part) -> None:
+    def sent(self, pipe: Pipe, message: Message) -> None:
         """A message was put into the lane's pipe, and it sleeps or is longer than ``mark``."""
         if pipe.asleep:
             _signal(pipe)
             self.flush(message, full=pipe.full)
             return
-        self._choose_mark(len(message))
+        self._choose_mark(_size(message))
         _signal(pipe)
         self._pump()
         left = len(pipe.messages)
@@ -104,7 +104,7 @@ class Outflow:
         """
         if self._stream is not None:
             _signal(self._stream)  # it looks awake to whoever appends past the lane
-        size = sum(map(len, message)) if type(message) is list else len(message)
+        size = _size(message)
         self._pending += size + _OVERHEAD
         full = full or self._pending >= _BATCH_SIZE
         inproc = self._core.context.readable  # an inproc reader waits for nothing but this
@@ -178,6 +178,11 @@ class Outflow:
         if not pipe.sleep():
             _signal(pipe)
             self._pump()
+
+
+def _size(message: Message) -> int:
+    """Octets, all parts together."""
+    return sum(map(len, message)) if type(message) is list else len(message)
 
 
 def _signal(pipe: Pipe) -> None:

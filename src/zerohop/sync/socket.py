@@ -121,6 +121,24 @@ class Socket(WaitMethods, SocketBase):
             TypeError: a part cannot be sent; nothing was.
             IndexError: there are no parts.
         """
+        if type(msg_parts) is list and copy and not (flags or track or kwargs):
+            message: Any = msg_parts[:]  # the caller may change his
+            for part in message:
+                if type(part) is not bytes:
+                    break
+            else:
+                if len(message) > 1:
+                    front = self._front
+                    lane = front.send_lane
+                    if lane is not None:
+                        pipe, messages, mark = lane
+                        if not pipe.full:
+                            messages.append(message)
+                            if pipe.asleep or len(messages) >= mark:
+                                front.sent(pipe, message)
+                            return None
+                    front.send(self._core.send, message, 0, timeout, self)
+                    return None
         parts = check_parts(msg_parts)
         if kwargs:
             refuse_draft_arguments(kwargs.get("routing_id"), kwargs.get("group"))
@@ -158,7 +176,7 @@ class Socket(WaitMethods, SocketBase):
         """
         lane = self._front.receive_lane
         if lane is not None:
-            take, pipe = lane
+            take, pipe, _ = lane
             try:
                 message = take()
             except IndexError:
@@ -184,7 +202,21 @@ class Socket(WaitMethods, SocketBase):
         timeout: float | None = None,
     ) -> list[Any]:
         """Receive a whole message: the list of its parts. Otherwise as :meth:`recv`."""
-        message = self._take(flags, timeout)
+        lane = self._front.receive_lane
+        if lane is not None:
+            take, pipe, own = lane
+            try:
+                message = take()
+            except IndexError:
+                pass
+            else:
+                if pipe.full and len(pipe.messages) <= pipe.resume_at:
+                    self._front.drained(pipe)
+                if own and copy and type(message) is list:
+                    return message
+                return as_octets_list(message) if copy else as_frames(message)
+        with self._driver.lock:
+            message = self._front.receive(self._core.receive, flags, timeout, self)
         return as_octets_list(message) if copy else as_frames(message)
 
     def _receive(
@@ -203,7 +235,7 @@ class Socket(WaitMethods, SocketBase):
         """The next message, or the rest of the one that ``recv`` has begun."""
         lane = self._front.receive_lane
         if lane is not None:
-            take, pipe = lane
+            take, pipe, _ = lane
             try:
                 message = take()
             except IndexError:
