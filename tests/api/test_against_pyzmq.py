@@ -24,7 +24,7 @@ class Theirs:
 
 
 SOCKET = [
-    "s.nosuch",
+    "hasattr(s, 'nosuch')",
     "setattr(s, 'nosuch', 1)",
     "s.router_mandatory",
     "s.SUBSCRIBE",
@@ -119,7 +119,7 @@ CLOSED = [
     "s.linger",
     "s.hwm",
     "s.fileno()",
-    "s.nosuch",
+    "hasattr(s, 'nosuch')",
     "setattr(s, 'linger', 1)",
     "setattr(s, 'hwm', 1)",
     "setattr(s, 'nosuch', 1)",

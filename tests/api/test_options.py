@@ -1,17 +1,40 @@
 import pytest
 
 from zerohop import constants as zmq
+from zerohop.api.options import OptionAttribute
 from zerohop.errors import ZMQError
 
 
-def test_an_option_is_an_attribute_in_any_case(context):
+def test_an_option_is_an_attribute_in_lower_and_in_upper_case(context):
     s = context.socket(zmq.DEALER)
     s.linger = 1
     s.SNDHWM = 2
-    s.RcvHwm = 3
-    assert (s.LINGER, s.sndhwm, s.get(zmq.RCVHWM), s.Linger) == (1, 2, 3, 1)
+    assert (s.LINGER, s.sndhwm) == (1, 2)
     s.identity = b"me"
     assert s.routing_id == s.IDENTITY == b"me"
+
+
+def test_an_option_can_be_assigned_to_in_any_case_and_not_be_read(context):
+    s = context.socket(zmq.DEALER)
+    s.RcvHwm = 3
+    assert s.rcvhwm == 3
+    with pytest.raises(AttributeError, match="no attribute 'RcvHwm'"):
+        _ = s.RcvHwm
+
+
+def test_a_name_that_is_no_option_costs_the_others_nothing(context):
+    """A __getattr__ would: methods and slots of such a class are not found the short way."""
+    kind = type(context.socket(zmq.DEALER))
+    assert not hasattr(kind, "__getattr__")
+    assert kind.__getattribute__ is object.__getattribute__
+
+
+def test_every_option_is_known_to_the_class(context):
+    kind = type(context.socket(zmq.DEALER))
+    for name in zmq.SocketOption.__members__:
+        assert hasattr(kind, name)
+        assert hasattr(kind, name.lower())
+    assert isinstance(kind.linger, OptionAttribute)
 
 
 def test_methods_have_many_names(context):
@@ -80,7 +103,7 @@ def test_a_closed_socket_has_no_options(context):
         with pytest.raises(ZMQError) as raised:
             misuse()
         assert raised.value.errno == zmq.ENOTSOCK
-    with pytest.raises(AttributeError, match="has no such option: NOSUCH"):
+    with pytest.raises(AttributeError, match="no attribute 'nosuch'"):
         _ = s.nosuch
 
 

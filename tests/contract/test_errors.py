@@ -156,10 +156,9 @@ async def test_an_option_that_is_not_there(net, zmq):
     with pytest.raises(zmq.ZMQError) as unknown:
         push.get(9999)
     assert unknown.value.errno == zmq.EINVAL
-    text = "Socket has no such option: NOSUCH"
-    with pytest.raises(AttributeError, match=words(text)):
+    with pytest.raises(AttributeError, match="(?i)nosuch"):
         _ = push.nosuch
-    with pytest.raises(AttributeError, match=words(text)):
+    with pytest.raises(AttributeError, match=words("Socket has no such option: NOSUCH")):
         push.nosuch = 1
 
 

@@ -9,7 +9,7 @@ and hands it to ``zerohop.io``. Does not know how to wait: that is all that ``ze
     parts        what the user gives -> parts and messages
     receive      parts and messages -> what the user gets
     values       text, JSON, pickles: send_string, recv_json, ...
-    options      options by method and by attribute, in any case
+    options      options by method and by attribute
     endpoints    bind, connect, and what undoes them
     statistics   SocketStats and PeerInfo
     insight      stats(), peers(), and a word about the classic mistakes
