@@ -177,7 +177,9 @@ class Descriptors:
     def dispatch(self, events: list[tuple[int, int]], serial: int) -> None:
         """Call whom the events are for; ``serial`` is what it was before they were waited for."""
         for fd, mask in events:
-            watched = self._watched.get(fd, _UNWATCHED)
+            if fd not in self._watched:
+                continue
+            watched = self._watched[fd]
             reader = watched.reader
             if watched.serial > serial:
                 continue

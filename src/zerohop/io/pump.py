@@ -155,20 +155,32 @@ class Pump:
 
     # Pumping
 
-    def pump(self) -> None:
+    def pump(self) -> None:  # noqa: C901 - hot, and a list to be read from top to bottom
         """Move everything the core has to say: octets, new links, the next deadline, who waits."""
         if self._pumping:
             self._again = True
             return
         self._pumping = True
+        core, links, shared = self.core, self.core.links, self.context.core
         try:
             while True:
                 self._again = False
-                self._act()
+                if links.to_flush or links.to_write:
+                    self._flush()
+                core.settle()
+                if (
+                    links.to_flush
+                    or links.to_write
+                    or links.to_resume
+                    or links.to_close
+                    or links.to_dial
+                ):
+                    self._act()
+                if links.timers.stale or links.reports or links.dialers.dropped:
+                    self._tidy()
                 if self._descriptor is not None:
                     # Whoever uses a lane tells nobody, and the descriptor would not follow.
-                    self.core.send_lane = self.core.receive_lane = None
-                shared = self.context.core
+                    core.send_lane = core.receive_lane = None
                 if shared.readable or shared.writable or shared.changed:
                     self.context.hand_over(self)
                 if self.front is not None and self.front.activity() and self.has_work():
@@ -182,7 +194,7 @@ class Pump:
             self._pumping = False
         if self._descriptor is not None:
             self._descriptor.show()
-        if self.front is None and self.core.closed and self in self.context.drivers:
+        if self.front is None and core.closed and self in self.context.drivers:
             self._release_if_finished()
 
     def has_work(self) -> bool:
@@ -219,7 +231,7 @@ class Pump:
 
     def _act(self) -> None:
         """Turn the core's lists into system calls until they are empty."""
-        core, links = self.core, self.core.links
+        links = self.core.links
         while True:
             if links.to_flush or links.to_write:
                 self._flush()
@@ -236,7 +248,7 @@ class Pump:
             elif links.to_dial and self.loop is not None:
                 self._dial(links.to_dial.pop(0))
             else:
-                core.settle()
+                self.core.settle()
                 if not (
                     links.to_flush
                     or links.to_write
@@ -244,7 +256,11 @@ class Pump:
                     or links.to_close
                     or (links.to_dial and self.loop is not None)
                 ):
-                    break
+                    return
+
+    def _tidy(self) -> None:
+        """What is seldom to be done."""
+        links = self.core.links
         if links.dialers.dropped:
             self._drop_dialings()
         if links.timers.stale:

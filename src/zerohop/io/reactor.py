@@ -247,7 +247,7 @@ class Reactor:
         if timers:  # a cancelled one wakes us for nothing, once
             left = timers[0].when - monotonic()
             if left < seconds:
-                seconds = max(left, 0.0)
+                seconds = left if left > 0 else 0.0
         serial = self._descriptors.serial
         interrupted = self._driver  # our own sleep, by a signal handler that waits, too
         self._driver = get_ident()

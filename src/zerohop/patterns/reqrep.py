@@ -113,8 +113,10 @@ class Req(Pattern):
         if self.options.req_correlate:
             request_id = (request_id + 1) & 0xFFFFFFFF
             envelope = [_REQUEST_ID.pack(request_id), b""]
-        body = message if isinstance(message, list) else [message]
-        self._asked = self._outgoing.send(envelope + body)
+        if type(message) is list:
+            self._asked = self._outgoing.send(envelope + message)
+        else:
+            self._asked = self._outgoing.send([*envelope, message])  # type: ignore[list-item] # no list
         self._last_id = request_id
         self._envelope = envelope
         self._expects_reply = True
@@ -137,7 +139,8 @@ class Req(Pattern):
             reply = incoming.take()
         self._expects_reply = False
         self._asked = None
-        return _from(reply, body_at)
+        assert type(reply) is list
+        return reply[body_at] if len(reply) == body_at + 1 else reply[body_at:]
 
     def can_send_now(self) -> bool:
         if self._expects_reply and not self.options.req_relaxed:
@@ -240,9 +243,10 @@ class Rep(Pattern):
             self.dropped["requester gone"] += 1
         elif peer.outbound.full:
             peer.dropped[HWM_REACHED] += 1
+        elif type(message) is list:
+            peer.outbound.push(envelope + message)
         else:
-            body = message if isinstance(message, list) else [message]
-            peer.outbound.push(envelope + body)
+            peer.outbound.push([*envelope, message])  # type: ignore[list-item] # no list
 
     def check_send(self, first_part: Part) -> None:
         if not self._envelope:
@@ -260,9 +264,10 @@ class Rep(Pattern):
         while not (body_at := _body_of(request)):
             self._discard()
             request = incoming.take()
-        self._requester = self._incoming.peer
-        self._envelope = _PLAIN if body_at == 1 else request[:body_at]  # type: ignore[assignment] # a list
-        return _from(request, body_at)
+        assert type(request) is list
+        self._requester = incoming.peer
+        self._envelope = _PLAIN if body_at == 1 else request[:body_at]
+        return request[body_at] if len(request) == body_at + 1 else request[body_at:]
 
     def can_send_now(self) -> bool:
         return bool(self._envelope)
@@ -293,12 +298,6 @@ def _body_of(message: Message) -> int:
         return message.index(b"", 0, -1) + 1
     except ValueError:
         return 0
-
-
-def _from(message: Message, begin: int) -> Message:
-    """The parts from there on, of which there are some, as a message."""
-    assert type(message) is list
-    return message[begin] if len(message) == begin + 1 else message[begin:]
 
 
 def _nothing_to_answer() -> UsageError:
