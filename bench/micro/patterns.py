@@ -81,6 +81,25 @@ def publishing(subscribers: int, topics: list[bytes]) -> int:
     return sending(pub, peers, [first] * (COUNT // subscribers))
 
 
+def handing_out(subscribers: int, topics: list[bytes]) -> int:
+    """Cost of a message of a batch that was put into the lane of a publisher and is handed out."""
+    pub, peers = join(SocketType.PUB, subscribers)
+    for peer in peers:
+        for topic in topics:
+            pub.subscription(peer, topic, subscribe=True)
+    batch = [topics[number * 7 % len(topics)] + b": something new" for number in range(COUNT)]
+    pub.hand_out()
+    lane = pub.send_lane
+    assert lane is not None
+
+    def prepare() -> None:
+        for peer in peers:
+            peer.outbound.messages.clear()
+        lane.messages.extend(batch)
+
+    return clock(pub.hand_out, COUNT, prepare)
+
+
 def filtering(topics: list[bytes], first: bytes) -> int:
     """Cost of a message that SUB looks at as it arrives."""
     sub, [peer] = join(SocketType.SUB, 1)
@@ -109,6 +128,9 @@ def main() -> None:
     }.items():
         for count in (1, 8, 64):
             print(f"PUB send, {name}, {count} subscribers: {publishing(count, topics)} ns")
+            if topics:
+                cost = handing_out(count, topics)
+                print(f"PUB, a batch from its lane, {name}, {count} subscribers: {cost} ns")
     for count in (1, 12, 13, 10_000):
         topics = [b"topic.%05d" % number for number in range(count)]
         for first in (topics[-1], b"other"):

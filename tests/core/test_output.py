@@ -14,7 +14,7 @@ from zerohop.core.output import FLUSH_SIZE, BatchEncoder, fill, take_back, writt
 from zerohop.core.peers import put_back
 from zerohop.patterns.pattern import Peer
 from zerohop.patterns.pipe import Pipe
-from zerohop.patterns.routing import fan_out
+from zerohop.patterns.routing import fan_out, fan_out_all
 from zerohop.wire.frames import encode, encoded_size
 
 
@@ -278,7 +278,7 @@ def test_a_list_that_was_queued_whole_is_taken_as_it_is_and_not_compared():
     messages = [b"%d" % n for n in range(100)]
     links, encoder = [make_link(shares=True) for _ in range(3)], BatchEncoder()
     peers = [Peer(Pipe(0), Pipe(0)) for _ in links]
-    fan_out(messages, peers)
+    fan_out_all(messages, peers)
     for link, peer in zip(links, peers, strict=True):
         link.connection = Quiet()
         calls = calls_during(fill, link, peer.outbound, encoder)
@@ -291,7 +291,7 @@ def test_a_list_that_was_queued_whole_is_taken_as_it_is_and_not_compared():
 def test_a_list_too_long_for_a_write_is_not():
     messages = [b"%d" % n for n in range(100)]
     link, peer = make_link(shares=True, batch=49), Peer(Pipe(0), Pipe(0))
-    fan_out(messages, [peer])
+    fan_out_all(messages, [peer])
     fill(link, peer.outbound, BatchEncoder())
     assert link.sending == messages[:49]
     assert list(peer.outbound.messages) == messages[49:]
@@ -300,14 +300,14 @@ def test_a_list_too_long_for_a_write_is_not():
 @pytest.mark.parametrize(
     "change",
     [
-        lambda peer, more: fan_out([b"more"], [peer]),
+        lambda peer, more: fan_out(b"more", [peer]),
         lambda peer, more: put_back(peer.outbound, [b"back"]),
     ],
     ids=["sent", "put back"],
 )
 def test_a_queue_is_not_whole_any_more_when_something_was_added(change):
     peer = Peer(Pipe(0), Pipe(0))
-    fan_out([b"1", b"2"], [peer])
+    fan_out_all([b"1", b"2"], [peer])
     change(peer, b"more")
     expected = list(peer.outbound.messages)
     assert len(expected) == 3
@@ -318,7 +318,7 @@ def test_a_queue_is_not_whole_any_more_when_something_was_added(change):
 
 def test_what_is_left_of_a_list_is_not_taken_for_the_list():
     link, peer = make_link(shares=True, batch=1), Peer(Pipe(0), Pipe(0))
-    fan_out([b"1", b"2", b"3"], [peer])
+    fan_out_all([b"1", b"2", b"3"], [peer])
     for expected in ([b"1"], [b"2", b"3"]):
         fill(link, peer.outbound, BatchEncoder())
         assert link.sending == expected
@@ -327,7 +327,7 @@ def test_what_is_left_of_a_list_is_not_taken_for_the_list():
 
 def test_messages_queued_whole_for_a_pipe_that_keeps_one_are_that_one():
     link, peer = make_link(shares=True), Peer(Pipe(0, conflate=True), Pipe(0))
-    fan_out([b"1", b"2"], [peer])
+    fan_out_all([b"1", b"2"], [peer])
     fill(link, peer.outbound, BatchEncoder())
     assert link.sending == [b"2"]
 

@@ -18,7 +18,7 @@ from zerohop.errors import Again, UsageError
 from zerohop.patterns import publish
 from zerohop.patterns.pattern import HWM_REACHED
 from zerohop.patterns.pipe import Pipe
-from zerohop.patterns.routing import fan_out
+from zerohop.patterns.routing import fan_out_all
 
 
 def subscriber(pattern, *topics, **properties):
@@ -549,11 +549,11 @@ class TestLane:
         peers = [subscriber(pub, b"") for _ in range(3)]
 
         def interrupted(messages, waiting, *, drop):
-            fan_out(messages, [next(waiting)], drop=drop)
+            fan_out_all(messages, [next(waiting)], drop=drop)
             raise KeyboardInterrupt
 
         send_on_lane(pub, b"1", b"2")
-        monkeypatch.setattr(publish, "fan_out", interrupted)
+        monkeypatch.setattr(publish, "fan_out_all", interrupted)
         with pytest.raises(KeyboardInterrupt):
             pub.hand_out()
         monkeypatch.undo()

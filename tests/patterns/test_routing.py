@@ -6,7 +6,7 @@ from tests.patterns.world import EmptiedWhenFull, calls_during, new_peer, sent
 from zerohop.errors import Again
 from zerohop.patterns.pattern import HWM_REACHED, Peer
 from zerohop.patterns.pipe import Pipe
-from zerohop.patterns.routing import FairQueue, LoadBalancer, fan_out
+from zerohop.patterns.routing import FairQueue, LoadBalancer, fan_out, fan_out_all
 
 
 def fair_queue(*contents):
@@ -265,34 +265,73 @@ class TestLoadBalancer:
 
 
 class TestFanOut:
+    def test_everybody_gets_the_same_object(self):
+        peers = [new_peer(), new_peer()]
+        message = [b"two", b"parts"]
+        fan_out(message, peers)
+        assert all(sent(peer)[0] is message for peer in peers)
+
+    def test_inproc_peers_get_lists_of_their_own(self):
+        peer = new_peer()
+        peer.inproc = True
+        message = [b"two", b"parts"]
+        fan_out(message, [peer])
+        [copy] = sent(peer)
+        assert copy == message
+        assert copy is not message
+
+    def test_a_full_peer_misses_the_message_and_that_is_counted(self):
+        full, other = new_peer(hwm=1), new_peer()
+        fan_out(b"1", [full, other])
+        fan_out(b"2", [full, other])
+        assert sent(full) == [b"1"]
+        assert sent(other) == [b"1", b"2"]
+        assert full.dropped == {HWM_REACHED: 1}
+
+    def test_a_sleeping_reader_gets_one_note(self):
+        peer = new_peer()
+        fan_out(b"1", [peer])
+        fan_out(b"2", [peer])
+        assert peer.outbound.reader_signals == [peer]
+
+    def test_a_peer_costs_one_call_and_one_more_with_a_high_water_mark(self):
+        unlimited = [new_peer() for _ in range(64)]
+        fan_out(b"awake now", unlimited)
+        assert calls_during(fan_out, b"x", unlimited) <= 64 + 5  # deque.append
+        limited = [new_peer(hwm=9) for _ in range(64)]
+        fan_out(b"awake now", limited)
+        assert calls_during(fan_out, b"x", limited) <= 2 * 64 + 5  # and len
+
+    def test_a_peer_that_has_read_all_before_it_was_marked_full_is_not_full(self):
+        peer = new_peer(hwm=2)
+        peer.outbound.messages = EmptiedWhenFull(hwm=2)
+        for n in range(2):
+            fan_out(b"%d" % n, [peer])
+        assert not peer.outbound.full
+
+
+class TestFanOutAll:
     def test_everybody_gets_the_same_objects(self):
         peers = [new_peer(), new_peer()]
         messages = [[b"two", b"parts"], b"one"]
-        fan_out(messages, peers)
+        fan_out_all(messages, peers)
         for peer in peers:
+            assert peer.outbound.whole is messages
             assert [id(message) for message in sent(peer)] == [id(message) for message in messages]
 
     def test_inproc_peers_get_lists_of_their_own(self):
         peer = new_peer()
         peer.inproc = True
         message = [b"two", b"parts"]
-        fan_out([message, b"one"], [peer])
+        fan_out_all([message, b"one"], [peer])
         [copy, one] = sent(peer)
         assert (copy, one) == (message, b"one")
         assert copy is not message
 
-    def test_a_full_peer_misses_the_message_and_that_is_counted(self):
-        full, other = new_peer(hwm=1), new_peer()
-        fan_out([b"1"], [full, other])
-        fan_out([b"2"], [full, other])
-        assert sent(full) == [b"1"]
-        assert sent(other) == [b"1", b"2"]
-        assert full.dropped == {HWM_REACHED: 1}
-
     def test_of_many_messages_a_peer_misses_the_last_that_it_has_no_room_for(self):
         small, large, exact = new_peer(hwm=3), new_peer(), new_peer(hwm=4)
-        fan_out([b"1"], [small, exact])
-        fan_out([b"2", b"3", b"4"], [small, large, exact])
+        fan_out(b"1", [small, exact])
+        fan_out_all([b"2", b"3", b"4"], [small, large, exact])
         assert small.dropped == {HWM_REACHED: 1}
         assert not exact.dropped
         assert small.outbound.full
@@ -303,43 +342,42 @@ class TestFanOut:
 
     def test_a_peer_that_was_full_gets_nothing_before_half_of_it_is_drained(self):
         peer = new_peer(hwm=4)
-        fan_out([b"1", b"2", b"3", b"4"], [peer])
+        fan_out_all([b"1", b"2", b"3", b"4"], [peer])
         peer.outbound.pop()
-        fan_out([b"5", b"6"], [peer])
+        fan_out_all([b"5", b"6"], [peer])
         assert peer.dropped == {HWM_REACHED: 2}
         assert sent(peer) == [b"2", b"3", b"4"]
 
+    def test_a_pipe_that_was_not_empty_has_no_whole(self):
+        peer = new_peer()
+        fan_out_all([b"1", b"2"], [peer])
+        fan_out_all([b"3", b"4"], [peer])
+        assert peer.outbound.whole is None
+        assert sent(peer) == [b"1", b"2", b"3", b"4"]
+
     def test_where_nothing_may_be_dropped_a_pipe_takes_what_it_is_given(self):
         peer = new_peer(hwm=2)
-        fan_out([b"1"], [peer], drop=False)
-        fan_out([b"2", b"3"], [peer], drop=False)
+        fan_out_all([b"1"], [peer], drop=False)
+        fan_out_all([b"2", b"3"], [peer], drop=False)
         assert peer.outbound.full
         assert not peer.dropped
         assert sent(peer) == [b"1", b"2", b"3"]
 
     def test_a_sleeping_reader_gets_one_note(self):
         peer = new_peer()
-        fan_out([b"1"], [peer])
-        fan_out([b"2", b"3"], [peer])
+        fan_out_all([b"1", b"2"], [peer])
+        fan_out_all([b"3", b"4"], [peer])
         assert peer.outbound.reader_signals == [peer]
 
     @pytest.mark.parametrize("count", [1, 100])
-    def test_a_peer_costs_one_call_and_one_or_two_more_with_a_high_water_mark(self, count):
+    def test_a_peer_costs_one_call_and_two_more_with_a_high_water_mark(self, count):
         messages = [b"x"] * count
         unlimited = [new_peer() for _ in range(64)]
-        fan_out([b"awake now"], unlimited)
-        assert calls_during(fan_out, messages, unlimited) <= 64 + 5  # deque.extend
+        fan_out(b"awake now", unlimited)
+        assert calls_during(fan_out_all, messages, unlimited) <= 64 + 5  # deque.extend
         limited = [new_peer(hwm=999) for _ in range(64)]
-        fan_out([b"awake now"], limited)
-        # and len; of many messages before and after
-        assert calls_during(fan_out, messages, limited) <= (2 + (count > 1)) * 64 + 5
-
-    def test_a_peer_that_has_read_all_before_it_was_marked_full_is_not_full(self):
-        peer = new_peer(hwm=2)
-        peer.outbound.messages = EmptiedWhenFull(hwm=2)
-        for n in range(2):
-            fan_out([b"%d" % n], [peer])
-        assert not peer.outbound.full
+        fan_out(b"awake now", limited)
+        assert calls_during(fan_out_all, messages, limited) <= 3 * 64 + 5  # and len
 
 
 def test_a_balanced_peer_that_has_read_all_before_it_was_marked_full_is_not_full():

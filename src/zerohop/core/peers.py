@@ -111,6 +111,7 @@ class Peers:
         queued = len(peer.outbound)
         if queued:
             peer.outbound.messages.clear()
+            peer.outbound.whole = None
             peer.dropped[reason] += queued
             if peer not in self:
                 self._pattern.dropped[reason] += queued

@@ -28,7 +28,7 @@ from zerohop.constants import Errno
 from zerohop.errors import Again, ProtocolError, UsageError
 from zerohop.patterns.pattern import Pattern, PatternOptions, Peer
 from zerohop.patterns.pipe import Pipe
-from zerohop.patterns.routing import FairQueue, fan_out
+from zerohop.patterns.routing import FairQueue, fan_out, fan_out_all
 from zerohop.patterns.subscriptions import SubscriptionIndex, split_upstream
 
 TYPE_CHECKING = False
@@ -101,7 +101,7 @@ class XPub(Pattern):
 
     def connected(self, peer: Peer) -> None:
         if self.options.xpub_welcome_msg and peer in self._peers:
-            fan_out([self.options.xpub_welcome_msg], (peer,))
+            fan_out(self.options.xpub_welcome_msg, (peer,))
 
     def disconnected(self, peer: Peer) -> None:
         # When it comes back it says anew what it wants.
@@ -199,7 +199,7 @@ class XPub(Pattern):
             runs.reverse()
         while runs:
             peers, messages = runs[-1]
-            fan_out(messages, peers, drop=not self.options.xpub_nodrop)
+            fan_out_all(messages, peers, drop=not self.options.xpub_nodrop)
             runs.pop()
 
     def _find_limit(self) -> None:
@@ -231,7 +231,7 @@ class XPub(Pattern):
             # The lane was told how much room there is, and will be told again.
             self._lane.full = self._limit_unknown = True
         if peers:
-            fan_out([message], peers)
+            fan_out(message, peers)
         if options.xpub_manual_last_value:
             self._requester = None
 

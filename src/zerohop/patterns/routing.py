@@ -234,13 +234,32 @@ class LoadBalancer:
         return False
 
 
-def fan_out(messages: list[Message], peers: Iterable[Peer], *, drop: bool = True) -> None:
-    """Queue messages for each of these peers; those that are full miss them, which is counted.
+def fan_out(message: Message, peers: Iterable[Peer]) -> None:
+    """Queue the message for each of these peers; those that are full miss it, which is counted.
 
-    All network peers get the same objects, so that they need be encoded only once.
+    All network peers get the same object, so that it need be encoded only once.
+    """
+    parts = message if isinstance(message, list) else None
+    for peer in peers:
+        pipe = peer.outbound
+        if pipe.full:
+            peer.dropped[HWM_REACHED] += 1
+            continue
+        messages = pipe.messages
+        messages.append(message if parts is None or not peer.inproc else parts.copy())
+        if 0 < pipe.hwm <= len(messages):
+            pipe.mark_full()
+        if pipe.asleep:
+            pipe.reader_signals.append(pipe.reader)
+            pipe.asleep = False
+
+
+def fan_out_all(messages: list[Message], peers: Iterable[Peer], *, drop: bool = True) -> None:
+    """Queue messages for each of these peers, as :func:`fan_out` does with each of them.
 
     Args:
-        messages: in order; what a peer has no room for are the last of them.
+        messages: in order; what a peer has no room for are the last of them. From now on nobody
+            may change the list: a pipe that was empty has it as its ``whole``.
         peers: whom they are for.
         drop: False: the caller has seen that there is room.
     """
@@ -249,8 +268,8 @@ def fan_out(messages: list[Message], peers: Iterable[Peer], *, drop: bool = True
         pipe = peer.outbound
         queue, hwm = pipe.messages, pipe.hwm
         batch = messages
-        if drop:
-            room = 0 if pipe.full else count if count == 1 or not hwm else hwm - len(queue)
+        if drop and (hwm or pipe.full):
+            room = 0 if pipe.full else hwm - len(queue)
             if room < count:
                 peer.dropped[HWM_REACHED] += count - room
                 if room <= 0:

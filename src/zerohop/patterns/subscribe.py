@@ -71,7 +71,7 @@ class XSub(Pattern):
             else:
                 self._remove(topic, verbose=self.options.xsub_verbose_unsubscribe)
         if rest is not None:
-            fan_out([rest], self._peers)
+            fan_out(rest, self._peers)
 
     def check_send(self, first_part: Part) -> None:
         """Nothing to say against it: a peer that is full misses it, and that is counted."""
