@@ -1,0 +1,91 @@
+"""What LLM servers build by hand on ZeroMQ: the engine channel, KV events, the control channel.
+
+Knows: the public names of ``zerohop`` and ``zerohop.asyncio``, and msgpack. Does not know: how the
+sockets work, or anything of a model. Each part has pure files, which decide (no socket, clock,
+thread, randomness or logging; ``now`` is an argument), and files that act.
+
+    pip install "zerohop[serving]"
+
+Each name is imported when it is first asked for: who reads KV events needs no engine channel.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from zerohop.serving.errors import (
+        DeadlineExceeded,
+        EngineDead,
+        EngineOverloaded,
+        Malformed,
+        MissingHandlers,
+        NoAnswer,
+        ProtocolMismatch,
+        RequestRefused,
+        ServingError,
+        SlowConsumer,
+        Unencodable,
+        UtilityFailed,
+    )
+    from zerohop.serving.kv.events import (
+        AllBlocksCleared,
+        BlockRemoved,
+        BlockStored,
+        EventBatch,
+        UnknownEvent,
+    )
+
+_IMPORTED_LATER = {
+    "zerohop.serving.errors": (
+        "DeadlineExceeded",
+        "EngineDead",
+        "EngineOverloaded",
+        "Malformed",
+        "MissingHandlers",
+        "NoAnswer",
+        "ProtocolMismatch",
+        "RequestRefused",
+        "ServingError",
+        "SlowConsumer",
+        "Unencodable",
+        "UtilityFailed",
+    ),
+    "zerohop.serving.kv.events": (
+        "AllBlocksCleared",
+        "BlockRemoved",
+        "BlockStored",
+        "EventBatch",
+        "UnknownEvent",
+    ),
+}
+
+__all__ = [
+    "AllBlocksCleared",
+    "BlockRemoved",
+    "BlockStored",
+    "DeadlineExceeded",
+    "EngineDead",
+    "EngineOverloaded",
+    "EventBatch",
+    "Malformed",
+    "MissingHandlers",
+    "NoAnswer",
+    "ProtocolMismatch",
+    "RequestRefused",
+    "ServingError",
+    "SlowConsumer",
+    "Unencodable",
+    "UnknownEvent",
+    "UtilityFailed",
+]
+
+
+if not TYPE_CHECKING:  # or every name would be one, to a type checker
+
+    def __getattr__(name: str) -> object:
+        for module, names in _IMPORTED_LATER.items():
+            if name in names:
+                found = globals()[name] = getattr(__import__(module, fromlist=names), name)
+                return found
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
