@@ -17,6 +17,12 @@ class PlainFront:
         self.calls += 1
         return False
 
+    def end(self):
+        """Nobody waits."""
+
+    def mend(self):
+        """Nothing was to be called back."""
+
 
 class PlainSocket(SocketBase):
     def _start(self):

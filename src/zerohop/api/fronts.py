@@ -35,6 +35,11 @@ class Fronts:
         """Tell it no more. Without the lock: it comes from a garbage collection, on any thread."""
         self._fronts.remove(front)
 
+    def end(self) -> None:
+        """The socket has been closed."""
+        for front in self._fronts[:]:
+            front.end()
+
     def mend(self) -> None:
         """Whatever they were to be called back for may be lost."""
         for front in self._fronts[:]:

@@ -276,7 +276,7 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
             if self._front_among is not None:
                 fronts, own = self._front_among
                 fronts.remove(own)
-            if self._shadowed is not None or self._core.closed or _exiting:
+            if self._shadowed is not None or self._driver.core.closed or _exiting:
                 return
         except AttributeError:  # the constructor has failed
             return

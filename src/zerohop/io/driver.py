@@ -272,7 +272,9 @@ class SocketDriver(Pump):
         for listener, acceptor in list(self._acceptors.items()):
             self.stop_listening(listener, acceptor)
         self.core.close()
-        self.front = None
+        if self.front is not None:
+            self.front.end()
+            self.front = None
         if self._descriptor is not None:
             self._descriptor.close()
             self._descriptor = None

@@ -247,6 +247,11 @@ class Acceptor:
             loop.remove_reader(self._sock.fileno())
         self._watching = False
 
+    @property
+    def closed(self) -> bool:
+        """Whether the address is free."""
+        return self._sock.fileno() < 0
+
     def mend(self) -> None:
         """Accept, whatever was begun: see io.mending."""
         self.detach(self._driver.loop)

@@ -46,12 +46,12 @@ def mend(driver: SocketDriver) -> None:
         if driver.loop is None:
             return
         if not driver.released:
-            core, links = driver.core, driver.core.links
+            core = driver.core
             if core.closed:
-                core.close()
+                driver.close(core.options.linger)
             _mend_connections(driver)
             driver.mend_timers()
-            links.mend()
+            core.links.mend()
             core.inproc.mend()
             if driver.front is not None:
                 driver.front.mend()
@@ -73,7 +73,7 @@ def _mend_connections(driver: SocketDriver) -> None:
         if link not in driver._streams:
             links.lost(link, OSError(errno.EINTR, "a signal handler raised"), now)
     for listener, acceptor in list(driver._acceptors.items()):
-        if driver.core.closed or listener not in links.listeners:
+        if driver.core.closed or acceptor.closed or listener not in links.listeners:
             driver.stop_listening(listener, acceptor)
         else:
             acceptor.mend()

@@ -37,6 +37,9 @@ class Front(Protocol):
             Whether the front has sent or received: then there is more to pump.
         """
 
+    def end(self) -> None:
+        """The socket has been closed: whoever waits is let go. Perhaps a second time."""
+
     def mend(self) -> None:
         """Whatever the front was to be called back for may be lost: see ``io.mending``."""
 
