@@ -7,6 +7,7 @@ own. ``SEED=7`` runs the round with that seed alone: a failed test has printed t
 import functools
 import inspect
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -26,6 +27,7 @@ SEED = os.environ.get("SEED")
 SOON = PATIENCE_MS / 1000 + 4  # seconds: longer than any call waits
 TRANSPORTS = ("tcp", "ipc", "inproc")
 
+MOST = 4000  # characters of a program that are shown
 ROOT = Path(__file__).parents[2]
 limited = pytest.mark.timeout(45 + 2 * SOAK)
 
@@ -179,9 +181,16 @@ class Program:
         except subprocess.TimeoutExpired:
             self.kill()
             out, err = self._process.communicate()
-            raise AssertionError(f"still running; printed {out!r}, {err!r}") from None
-        assert (self._process.returncode, err) == (0, ""), (self._process.returncode, out, err)
+            raise AssertionError(f"still running; said {out[-MOST:]!r}, {err[-MOST:]!r}") from None
+        code = self._process.returncode
+        assert (code, err[-MOST:]) == (0, ""), (code, out[-MOST:], err[-MOST:])
         return out.splitlines()
+
+    def end_by_signal(self, within=SOON):
+        """Wait for the end that SIGINT brings; return what it said about it."""
+        _, err = self._process.communicate(timeout=within)
+        assert self._process.returncode == -signal.SIGINT, (self._process.returncode, err)
+        return err
 
     def kill(self):
         self._process.kill()
