@@ -64,15 +64,16 @@ class Front:
         """Nothing: whoever waits is looked at in each :meth:`activity`."""
 
     def activity(self) -> bool:
-        """Serve who waits, as far as the core can; return whether that changed anything."""
+        """Serve who waits, as far as the core can; return whether there is more to pump then."""
         core, sending, receiving = self._core, self.sending, self.receiving
-        conditions = self._conditions
+        driver, conditions = self._driver, self._conditions
         served = False
         if receiving.line or sending.line or conditions is not None:
             if self.loop is not None and self.loop.is_closed():
                 self._forget_waiting()
-            if receiving.line:
-                served = receiving.serve()
+            if receiving.line and receiving.serve():
+                # A message that was received whole mostly changes nothing.
+                served = core.receive_lane is not core.pattern.receive_lane or driver.has_work()
             if sending.line:
                 served |= sending.serve()
             if conditions is not None and conditions.waits:
@@ -81,7 +82,6 @@ class Front:
                 core.settle()
         # Somebody who watches the descriptor (ZMQ_FD), and who shares the socket with us, must see
         # every step; and ETERM is for all.
-        driver = self._driver
         if driver.watched or driver.front is not self or core.context.terminated:
             sending.use(None)
             receiving.use(None)

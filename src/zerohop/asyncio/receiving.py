@@ -49,7 +49,7 @@ class Receiving:
     """
 
     __slots__ = (
-        "_core", "_driver", "_front", "_lock", "_options", "_rest", "_returned", "_turns",
+        "_core", "_driver", "_front", "_lock", "_options", "_returned", "_turns",
         "inproc", "lane", "limit", "line", "looks_back", "number",
     )  # fmt: skip
 
@@ -58,7 +58,6 @@ class Receiving:
         self._driver = driver
         self._core = driver.core
         self._options = driver.core.options
-        self._rest = driver.core._parts_in
         self._lock = driver.lock
         self._turns = turns
         self.lane: Pipe | None = None
@@ -112,7 +111,7 @@ class Receiving:
                 return self._wait(loop, wait, convert, part=part)
             except ZMQError as error:
                 return failed(loop, error)
-            if convert is as_frame and self._rest:
+            if convert is as_frame and self._core.parts_in:
                 convert = as_frame_of_more
             last = self.number > self.limit and self._spend(loop) and wait != 0
             self._after_receive()
@@ -146,12 +145,12 @@ class Receiving:
 
     def _take(self, *, part: bool) -> tuple[Any, Key]:
         """The next message or part, and what :meth:`give_back` wants to know of it."""
-        core, rest = self._core, self._rest
-        begun = bool(rest)
+        core = self._core
+        begun = bool(core.parts_in)
         value: Any = core.receive_part() if part else core.receive()
         number = self.number
         self.number = number + 1
-        if begun or rest or self._returned.numbers:
+        if begun or core.parts_in or self._returned.numbers:
             return value, self._returned.key(number, value, begun=begun)
         return value, number
 
@@ -192,7 +191,7 @@ class Receiving:
             core.links.to_resume
             or driver.watched
             or core.context.writable
-            or self._rest
+            or core.parts_in
             or self.line
             or core.receive_lane is not self.lane
         ):
@@ -229,13 +228,14 @@ class Receiving:
             if not waiting.future.done():
                 try:
                     message, key = self._take(part=waiting.part)
-                    if type(key) is tuple and self._rest:
+                    if type(key) is tuple and self._core.parts_in:
                         waiting.has_more()
                 except Again:
                     break
                 except ZMQError as error:
                     waiting.fail(error)
                 else:
+                    self.looks_back = 0
                     waiting.hand_over(message, key)
                     served = self._turns.resumed = True
             line.popleft()

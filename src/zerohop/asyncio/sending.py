@@ -41,8 +41,8 @@ class Sending:
         lane: the pipe that the Socket appends to without asking; None: there is none now.
         credit: operations left until the clock is looked at, or the lane may be full.
         line: who waits to send.
-        looks_back: waits left that are checked for the classic mistakes; a socket that has waited
-            in vain so often is either right or already told.
+        looks_back: waits left that are checked for the classic mistakes; a socket that has sent
+            something is right, and one that has waited in vain so often is already told.
     """
 
     __slots__ = (
@@ -116,6 +116,7 @@ class Sending:
 
     def _sent(self, loop: asyncio.AbstractEventLoop, message: Message) -> bool:
         """Write now, or leave it to the end of the turn; return whether the turn is over."""
+        self.looks_back = 0
         turns = self._turns
         if turns.running is None and turns.write_at_once(loop):
             return False

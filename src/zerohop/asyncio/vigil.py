@@ -70,8 +70,8 @@ class Vigil:
     """
 
     __slots__ = (
-        "_before", "_clock", "_driver", "_ends", "_give_way", "_looks", "_no_way_until", "_open",
-        "_seconds", "_waiting", "_waits", "_ways",
+        "_before", "_clock", "_driver", "_ends", "_give_way", "_gives_way", "_looks",
+        "_no_way_until", "_open", "_seconds", "_waiting", "_waits", "_ways",
     )  # fmt: skip
 
     def __init__(
@@ -86,6 +86,8 @@ class Vigil:
         self._seconds = seconds
         self._clock = clock
         self._give_way = give_way
+        # Where threads of this process use the same Context they would be kept from its lock.
+        self._gives_way = give_way is not None and seconds > 0
         self._no_way_until = 0.0
         self._looks = Luck()
         self._ways = Luck()
@@ -110,7 +112,7 @@ class Vigil:
             looks.missed()
         if ways.pause:
             ways.pause -= 1
-        elif self._may_give_way() and self._open:
+        elif self._gives_way and self._open and self._driver.context.reactor is None:
             self._let_others_run(self._clock())
             if self._driver.read_now():
                 ways.found()
@@ -156,16 +158,8 @@ class Vigil:
             self._waiting = None
             self._waits.missed(_MOST_DISTURBED if disturbed else _MOST)
             return
-        self._before = self._let_others_run(now) if self._may_give_way() else now
+        self._before = self._let_others_run(now) if self._gives_way else now
         loop.call_soon(self._round, loop)
-
-    def _may_give_way(self) -> bool:
-        """Not where other threads of this process would be kept waiting for the lock."""
-        return (
-            self._seconds > 0
-            and self._give_way is not None
-            and self._driver.context.reactor is None
-        )
 
     def _let_others_run(self, now: float) -> float:
         """Give way, unless that took too long lately; return the time."""

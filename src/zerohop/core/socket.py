@@ -68,6 +68,8 @@ class SocketCore:
             None also in the middle of a message sent or received part by part.
         last_endpoint: ZMQ_LAST_ENDPOINT.
         receiving_more: ZMQ_RCVMORE.
+        parts_in: what is left of the message that ``receive_part`` has begun; true as
+            ``receiving_more`` is, for those who ask with each message.
         driver: whoever drives this core; put here by it, so that other sockets can wake it.
         closed: close() was called; every operation answers ENOTSOCK.
     """
@@ -94,7 +96,7 @@ class SocketCore:
         self.closed = False
         self.inproc = Inproc(self)
         self._parts_out: list[Part] = []
-        self._parts_in: deque[Part] = _NOTHING
+        self.parts_in: deque[Part] = _NOTHING
         self._returned: deque[Message] = _NOTHING
         context.sockets.add(self)
 
@@ -180,9 +182,9 @@ class SocketCore:
         """
         if self.closed or self.context.terminated:
             self.check_open()
-        if self._parts_in:
-            parts = list(self._parts_in)
-            self._parts_in.clear()
+        if self.parts_in:
+            parts = list(self.parts_in)
+            self.parts_in.clear()
             return parts if len(parts) > 1 else parts[0]
         if self._returned:
             return self._returned.popleft()
@@ -194,9 +196,9 @@ class SocketCore:
 
     def receive_part(self) -> Part:
         """The next part; ``receiving_more`` then says whether its message has more."""
-        if self._parts_in:
+        if self.parts_in:
             self.check_open()
-            return self._parts_in.popleft()
+            return self.parts_in.popleft()
         if self.closed or self._returned or self.context.terminated or not self.pattern.can_receive:
             message = self.receive()
         else:
@@ -204,15 +206,15 @@ class SocketCore:
         if type(message) is bytes:
             return message
         if isinstance(message, list):
-            self._parts_in = deque(message)
+            self.parts_in = deque(message)
             self.receive_lane = None
-            return self._parts_in.popleft()
+            return self.parts_in.popleft()
         return message
 
     @property
     def receiving_more(self) -> bool:
         """ZMQ_RCVMORE: the part received last was not its message's last."""
-        return bool(self._parts_in)
+        return bool(self.parts_in)
 
     def events(self) -> PollEvent:
         """ZMQ_EVENTS: what would not block now.
@@ -231,7 +233,7 @@ class SocketCore:
         self.check_open()
         ready = 0
         pattern = self.pattern
-        if self._parts_in or self._returned or (pattern.can_receive and pattern.can_receive_now()):
+        if self.parts_in or self._returned or (pattern.can_receive and pattern.can_receive_now()):
             ready = _IN
         if pattern.can_send and (self._parts_out or pattern.can_send_now()):
             if self._returned and pattern.takes_turns and not self.options.req_relaxed:
@@ -291,9 +293,9 @@ class SocketCore:
             part: what was taken.
             at: behind so many parts; 0: it is the next one.
         """
-        if self._parts_in is _NOTHING:
-            self._parts_in = deque()
-        self._parts_in.insert(at, part)
+        if self.parts_in is _NOTHING:
+            self.parts_in = deque()
+        self.parts_in.insert(at, part)
         self.receive_lane = None
 
     def take_back(self, at: int) -> Message:
@@ -304,7 +306,7 @@ class SocketCore:
 
     def take_back_part(self, at: int) -> None:
         """Take a part that was put back at that place."""
-        del self._parts_in[at]
+        del self.parts_in[at]
 
     @property
     def returned(self) -> int:
@@ -424,7 +426,7 @@ class SocketCore:
         closed = self.closed
         self.send_lane = None if closed or self._parts_out else pattern.send_lane
         self.receive_lane = (
-            None if closed or self._parts_in or self._returned else pattern.receive_lane
+            None if closed or self.parts_in or self._returned else pattern.receive_lane
         )
 
     def _pass_on_notices(self) -> None:
@@ -450,7 +452,7 @@ class SocketCore:
         """
         self.pattern.hand_out()
         self.closed = True
-        self._parts_in.clear()
+        self.parts_in.clear()
         self._returned.clear()
         self._parts_out.clear()
         self.inproc.close()
