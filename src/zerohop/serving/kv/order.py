@@ -1,0 +1,442 @@
+"""The numbers of one worker and dp rank: what to apply, what to ask for, when to give up.
+
+The promise: what has been applied is the worker's state at one number of one of its lives, or it
+has been declared lost. There are two streams, and neither says which life of the worker it is from:
+live batches, and replays. Three proofs tie them together, and to what has been applied:
+
+*Overlap.* A replay is asked for from the last applied batch on. Its first reply must be that batch,
+octet for octet (it has the time in it). If it is another, or there is none, the worker has
+restarted. Our publisher's head has its incarnation, which proves the same without the batch.
+
+*Joined.* The live stream belongs to what has been applied, if it was applied from it from the
+first number on, or if one of its batches was, octet for octet, one that a replay brought. Until
+then, and after each new connection, live batches are held, and a replay is asked for, which must
+bring them, too.
+
+*In order.* A live number that is not above the last one heard on the same connection is a restart.
+
+While a question is open, live batches are held and not applied. Held are so many at most; what
+comes then is let go of, and is a gap of its own later.
+
+    CATCHING_UP --- question answered, nothing missing ---> LIVE
+      ^   |                                                  | gap, new connection, restart
+      |   +--------------------<-----------------------------+
+      |   | too old, or no answer, or an undecodable batch
+      |   v
+      +- LOST: goes on from where there are batches; a snapshot, a clear or a restart makes it whole
+"""
+
+from __future__ import annotations
+
+from zerohop.serving.errors import Malformed
+from zerohop.serving.kv.deliveries import (
+    Applied,
+    Health,
+    HealthChanged,
+    Lost,
+    Restarted,
+    Snapshot,
+    Undecodable,
+)
+from zerohop.serving.kv.events import AllBlocksCleared
+from zerohop.serving.kv.questions import Ask, Held, Item, OrderOptions, Question
+from zerohop.serving.kv.replies import replay_request, snapshot_request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from zerohop.serving.kv.deliveries import Delivery
+    from zerohop.serving.kv.replies import Head
+
+__all__ = ["Order"]
+
+
+class Order:
+    """One worker and dp rank. See the module's docstring for the theory.
+
+    Each verb returns what the consumer is to be told. After each, the driver looks at :attr:`ask`
+    and :meth:`next_deadline`.
+
+    Args:
+        worker: its name, for the deliveries.
+        ids: where the ids of questions come from; one for all orders of a driver.
+        options: see there.
+    """
+
+    def __init__(self, worker: str, ids: Iterator[int], options: OrderOptions) -> None:
+        self.worker = worker
+        self.dp_rank: int | None = None
+        self.health = Health.CATCHING_UP
+        self._ids = ids
+        self._options = options
+        self._out: list[Delivery] = []
+        # What was applied. `_last` is the payload of batch `_next - 1`, where that was applied.
+        self._next = options.first
+        self._last: bytes | None = None
+        self._begun = False  # whether anything is known of the worker, be it that it is lost
+        self._whole = True
+        self._adrift = False  # after a loss: whatever live number comes, is the next
+        # The live stream.
+        self._joined = False
+        self._heard = -1  # its last number on this connection
+        self._held = Held(options.max_held, options.max_held_octets)
+        self._doubt_at: float | None = None  # late numbers have come that nothing explains yet
+        # The publisher.
+        self._question: Question | None = None
+        self._extended: bool | None = None  # whether it speaks our form
+        self._incarnation = b""
+        self._has_snapshots = True
+        self._fruitless = 0  # questions in a row
+        self._quiet_until: float | None = None  # nothing is asked before
+
+    @property
+    def ask(self) -> Ask | None:
+        """The question that should be open now."""
+        return self._question.ask if self._question else None
+
+    @property
+    def next_seq(self) -> int:
+        """The number that is applied next."""
+        return self._next
+
+    def start(self, now: float) -> list[Delivery]:
+        """The sockets are there: ask for what was before."""
+        if self._options.replay and not self._begun and self._question is None:
+            self._ask_replay(now)
+        return self._deliver()
+
+    def connected(self, now: float) -> list[Delivery]:
+        """The live stream has a connection, for the first time or again; what it brings follows.
+
+        The worker may have restarted in between. Without a replay socket, nobody can tell.
+        """
+        self._heard = -1
+        self._joined = False
+        self._held.clear()
+        self._fruitless, self._quiet_until, self._doubt_at = 0, None, None
+        self._extended, self._has_snapshots = self._extended or None, True
+        if self._options.replay:
+            self._seek_anew(now)  # an answer from before may lack what was sent since
+        elif self._begun:
+            self._lose("connected anew, and there is no replay to tell whether it has restarted")
+            self._adrift = True
+        return self._deliver()
+
+    def live(self, item: Item, now: float) -> list[Delivery]:
+        """A batch of the live stream."""
+        if item.seq <= self._heard:
+            self._restart(f"number {item.seq} came after {self._heard}")
+        self._heard = item.seq
+        if self._adrift:
+            self._adrift = False
+            self._next, self._last, self._joined = item.seq, None, True
+            self._whole = item.seq == self._options.first  # nothing was before the first
+        if item.seq < self._next:
+            self._take_late(item, now)
+        else:
+            self._held.add(item)
+            if self._question is None:
+                self._go_on(now)
+        return self._deliver()
+
+    def head(self, ask_id: int, head: Head, now: float) -> list[Delivery]:
+        """What our publisher says before its batches."""
+        question = self._question
+        if question is None or question.ask.id != ask_id:
+            return self._deliver()
+        question.head, question.deadline = head, now + self._options.silence
+        self._extended = True
+        if self._incarnation not in (b"", head.incarnation) or head.next < self._next:
+            self._restart("the publisher has another incarnation")
+            self._incarnation = head.incarnation
+            self._ask_replay(now)
+        elif question.kind == "snapshot":
+            if head.too_old:
+                question.parts = None
+        else:
+            if self._incarnation or self._last is None:
+                self._incarnation, question.proved = head.incarnation, True
+            if head.too_old and self._has_snapshots:
+                self._ask_snapshot(now)
+            elif head.too_old:
+                self._skip_to(head.oldest, "the publisher has neither the batches nor a snapshot")
+                question.proved = True
+        return self._deliver()
+
+    def replied(self, ask_id: int, item: Item, now: float) -> list[Delivery]:
+        """A batch of a replay or a snapshot."""
+        question = self._question
+        if question is None or question.ask.id != ask_id:
+            return self._deliver()
+        if question.kind == "snapshot" or item.seq > question.last_seq:
+            question.deadline = now + self._options.silence
+        question.last_seq = max(question.last_seq, item.seq)
+        if question.kind == "snapshot":
+            self._take_part(question, item)
+        elif question.proved or self._prove(question, item, now):
+            self._take(question, item)
+        return self._deliver()
+
+    def end(self, ask_id: int, now: float) -> list[Delivery]:
+        """The last reply to a question."""
+        question = self._question
+        if question is None or question.ask.id != ask_id:
+            return self._deliver()
+        self._question = None
+        if question.extended and question.head is None:  # it is of another make
+            self._extended = self._has_snapshots = False
+            if self._incarnation:
+                self._restart("another publisher is there now")
+            self._ask_replay(now)
+        elif question.kind == "snapshot":
+            self._end_snapshot(question, now)
+        elif not question.proved:
+            self._restart(f"the publisher does not know batch {self._next - 1}")
+            self._ask_replay(now)
+        else:
+            # Of another make, nothing at all may also mean that it keeps nothing.
+            self._begun |= question.head is not None or question.last_seq >= 0
+            self._count(question)
+            self._go_on(now)
+        return self._deliver()
+
+    def next_deadline(self) -> float | None:
+        """When :meth:`handle_deadline` has something to do, if ever."""
+        asked = self._question.deadline if self._question else None
+        times = [t for t in (asked, self._quiet_until, self._doubt_at) if t is not None]
+        return min(times, default=None)
+
+    def handle_deadline(self, now: float) -> list[Delivery]:
+        """Give up what was not answered; ask again what was put off."""
+        question = self._question
+        if question is not None and now >= question.deadline:
+            self._question = None
+            self._give_up(question, now)
+        if self._quiet_until is not None and now >= self._quiet_until:
+            self._quiet_until, self._fruitless = None, 0
+            if self._question is None and not self._whole:
+                self._has_snapshots = self._extended is not False
+                self._seek_anew(now)
+        if self._doubt_at is not None and now >= self._doubt_at:
+            self._doubt_at = None
+            if self._question is None and self._may_ask():
+                self._ask_replay(now)
+        return self._deliver()
+
+    # What was applied.
+
+    def _deliver(self) -> list[Delivery]:
+        if not self._whole:
+            health = Health.LOST
+        elif self._question is not None or not self._begun or self._is_missing():
+            health = Health.CATCHING_UP
+        else:
+            health = Health.LIVE
+        if health is not self.health:
+            self.health = health
+            self._out.append(HealthChanged(self.worker, self.dp_rank, health))
+        out, self._out = self._out, []
+        return out
+
+    def _apply(self, item: Item) -> None:
+        self._next, self._last = item.seq + 1, item.payload
+        self._begun = True
+        self._fruitless = 0
+        batch = item.batch
+        if isinstance(batch, Malformed):
+            self._out.append(Undecodable(self.worker, self.dp_rank, item.seq, batch))
+            self._lose(f"batch {item.seq} can't be decoded")
+            return
+        if self.dp_rank is None:
+            self.dp_rank = batch.dp_rank
+        if not self._whole:
+            self._whole = any(isinstance(event, AllBlocksCleared) for event in batch.events)
+        self._out.append(Applied(self.worker, self.dp_rank, item.seq, batch))
+
+    def _restart(self, reason: str) -> None:
+        self._out.append(Restarted(self.worker, self.dp_rank, reason))
+        self._next, self._last = self._options.first, None
+        self._begun, self._whole, self._adrift = False, True, False
+        self._joined, self._heard, self._doubt_at = False, -1, None
+        self._held.clear()
+        self._question, self._incarnation = None, b""
+        self._has_snapshots, self._fruitless = self._extended is not False, 0
+
+    def _lose(self, reason: str) -> None:
+        self._out.append(Lost(self.worker, self.dp_rank, reason))
+        self._begun, self._whole = True, False
+
+    def _skip_to(self, seq: int, reason: str) -> None:
+        self._lose(reason)
+        self._next, self._last = seq, None
+        self._held.drop_below(seq)
+
+    # The live stream.
+
+    def _is_missing(self) -> bool:
+        return len(self._held) > 0 or self._heard >= self._next
+
+    def _go_on(self, now: float) -> None:
+        """Apply what is held and next; ask for what is missing, or go on without it."""
+        self._drain()
+        while self._is_missing():
+            if self._may_ask():
+                self._ask_replay(now)
+                return
+            seq = self._held.lowest() if len(self._held) else self._heard + 1
+            self._skip_to(seq, f"batches {self._next} to {seq - 1} are missing, and not to be had")
+            self._joined = True
+            self._drain()
+        if not self._whole and self._has_snapshots and self._may_ask():
+            self._ask_snapshot(now)
+
+    def _drain(self) -> None:
+        item = self._held.get(self._next)
+        if item is None:
+            return
+        if self._next == self._options.first and item.live:
+            self._joined = True  # nothing was before the first
+        while self._joined and (item := self._held.take(self._next)) is not None:
+            self._apply(item)
+
+    def _take_late(self, item: Item, now: float) -> None:
+        """A live batch that a replay or a snapshot has brought before; or one of a new life."""
+        if self._joined:
+            return
+        if item.seq == self._next - 1 and self._last is not None:
+            if item.payload == self._last:
+                self._joined, self._doubt_at = True, None
+            else:
+                self._restart(f"batch {item.seq} is another now")
+                self._heard = item.seq
+                self._held.add(item)
+                self._go_on(now)
+        elif self._question is None and self._doubt_at is None:
+            self._doubt_at = now + self._options.silence
+
+    # The publisher.
+
+    def _may_ask(self) -> bool:
+        return (
+            self._options.replay
+            and self._quiet_until is None
+            and self._fruitless < self._options.attempts
+        )
+
+    def _seek_anew(self, now: float) -> None:
+        if self._adrift:  # nothing is known, so there is nothing to lose: from the beginning
+            self._next, self._last = self._options.first, None
+            self._begun, self._whole, self._adrift = False, True, False
+        self._ask_replay(now)
+
+    def _ask_replay(self, now: float) -> None:
+        extended = self._extended
+        if extended is None:  # every second time in vLLM's form, if ours is not answered
+            extended = self._fruitless % 2 == 0
+        by_incarnation = extended and self._incarnation != b""
+        overlap = self._last is not None and not by_incarnation
+        start = self._next - overlap
+        ask_id = next(self._ids)
+        ask = Ask(
+            ask_id, replay_request(start, ask_id if extended else None), f"a replay from {start}"
+        )
+        self._question = Question(
+            ask,
+            "replay",
+            extended,
+            not overlap and not by_incarnation,
+            self._next,
+            self._joined,
+            now + self._options.silence,
+        )
+
+    def _ask_snapshot(self, now: float) -> None:
+        ask_id = next(self._ids)
+        ask = Ask(ask_id, snapshot_request(ask_id), "a snapshot")
+        self._question = Question(
+            ask, "snapshot", True, True, self._next, self._joined, now + self._options.silence
+        )
+
+    def _prove(self, question: Question, item: Item, now: float) -> bool:
+        """Look at the first replies; return whether this one is to be taken."""
+        before = self._next - 1
+        if item.seq < before:
+            return False  # some give more than they were asked for
+        if item.seq > before:
+            self._skip_to(item.seq, f"the publisher no longer has batch {before}")
+        elif item.payload != self._last:
+            self._restart(f"batch {before} is another now")
+            self._ask_replay(now)
+            return False
+        question.proved = True
+        if question.head is not None:
+            self._incarnation = question.head.incarnation
+        return True
+
+    def _take(self, question: Question, item: Item) -> None:
+        held = self._held.get(item.seq)
+        if held is not None and held.live and held.payload != item.payload:
+            self._held.take(item.seq)  # what is left of the live stream of an earlier life
+        elif held is not None and held.live and not self._joined:
+            self._joined = True
+            self._held.drop_below(item.seq)  # those may still be of an earlier life
+        if item.seq < self._next:
+            return
+        nothing_below = not question.fits and self._last is None and question.head is None
+        if item.seq > self._next and nothing_below:
+            self._skip_to(item.seq, f"the publisher no longer has batch {self._next}")
+        question.fits = True
+        if item.seq > self._next:
+            self._held.add(item)
+            return
+        self._held.take(item.seq)
+        self._apply(item)
+        self._drain()
+
+    def _take_part(self, question: Question, item: Item) -> None:
+        question.octets += len(item.payload)
+        if isinstance(item.batch, Malformed):
+            self._out.append(Undecodable(self.worker, self.dp_rank, None, item.batch))
+            question.parts = None
+        elif question.octets > self._options.max_held_octets:
+            question.parts = None
+        elif question.parts is not None:
+            question.parts.append(item.batch)
+
+    def _end_snapshot(self, question: Question, now: float) -> None:
+        head, parts = question.head, question.parts
+        if head is None or parts is None:
+            self._has_snapshots = False
+            if self._begun and not self._is_missing():
+                self._go_on(now)
+            else:
+                self._ask_replay(now)
+            return
+        if self.dp_rank is None and parts:
+            self.dp_rank = parts[0].dp_rank
+        self._out.append(Snapshot(self.worker, self.dp_rank, head.next, tuple(parts)))
+        self._next, self._last = head.next, None
+        self._begun, self._whole, self._adrift, self._joined = True, True, False, False
+        self._incarnation, self._fruitless = head.incarnation, 0
+        self._held.drop_below(head.next)
+        self._go_on(now)
+
+    def _count(self, question: Question) -> None:
+        """Count a question that brought nothing, though something is missing."""
+        helped = self._next > question.next_seq or self._joined > question.joined
+        self._fruitless = 0 if helped or not self._is_missing() else self._fruitless + 1
+
+    def _give_up(self, question: Question, now: float) -> None:
+        if question.kind == "replay":
+            helped = self._next > question.next_seq
+            self._fruitless = 0 if helped else self._fruitless + 1
+            if self._fruitless < self._options.attempts:
+                self._ask_replay(now)
+                return
+        self._quiet_until = now + self._options.pause
+        if not self._joined and not self._is_missing():  # nobody says whether it is still the same
+            self._lose(f"the publisher does not answer when asked for {question.ask.what}")
+            self._adrift = True
+        else:
+            self._go_on(now)
