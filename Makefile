@@ -5,6 +5,7 @@
 #   make test [ARGS="-k name"]              the whole test suite
 #   make check                              format, lint, types (tests/typing among them), architecture
 #   make cover                              the test suite, with branch coverage by module
+#   make soak [SECONDS=10] [ARGS="-k name"] threads, signals, forks: each stress test for so long
 #   make interop                            the interop suite, and the table in docs/interop.md
 #   make fuzz [ARGS="frames 60"]            attack each parser of the wire for a while
 #   make docs                               the reference pages, from docstrings and tables
@@ -12,7 +13,7 @@
 #   make clean                              remove the environments and caches
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format cover interop fuzz docs bench clean
+.PHONY: help demo test soak check format cover interop fuzz docs bench clean
 
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 python3; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
@@ -63,6 +64,11 @@ demo: $(if $(filter toy,$(ENGINE)),.venv-demo/bin/python,.venv-demo/ready)
 
 test: .venv/ready
 	.venv/bin/python -X dev -bb -m pytest $(ARGS)
+
+# Every round has a seed of its own, which a test that fails has printed: SEED=... repeats it.
+soak: .venv/ready
+	SOAK=$(or $(SECONDS),10) .venv/bin/python -X dev -bb -m pytest tests/stress \
+		tests/model/test_blocking.py $(ARGS)
 
 check: .venv/ready
 	.venv/bin/ruff check .
