@@ -272,26 +272,26 @@ class Pump:
             self._report()
 
     def _flush(self) -> None:
+        """Write for those who have something, in the order in which it came."""
         links, streams = self.core.links, self._streams
-        peers = links.to_flush
-        if len(peers) == 1 and not links.to_write:
-            link = peers[0].link
-            if link in streams:
-                streams[link].write()
-            del peers[0]  # now, and not sooner: a signal handler may raise in between
-            return
-        links.to_write += [peer.link for peer in peers]
-        peers.clear()
-        todo, links.to_write = links.to_write, []
         done = 0
         try:
-            for link in todo:
+            for peer in links.to_flush:
+                link = peer.link
                 if link in streams:
                     streams[link].write()
                 done += 1
-        except BaseException:  # a signal handler's: what was not written is still to be
-            links.to_write[:0] = todo[done:]
-            raise
+        finally:  # where a signal handler raises, the others are still to be written for
+            del links.to_flush[:done]
+        if links.to_write:
+            done = 0
+            try:
+                for link in links.to_write:
+                    if link in streams:
+                        streams[link].write()
+                    done += 1
+            finally:
+                del links.to_write[:done]
 
     def flush_later(self, peer: Peer) -> None:
         """Go on writing in the loop's next turn: others are waiting for theirs."""

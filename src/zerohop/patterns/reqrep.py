@@ -261,9 +261,11 @@ class Rep(Pattern):
             )
         incoming = self._incoming
         request = incoming.take()
-        while not (body_at := _body_of(request)):
-            self._discard()
-            request = incoming.take()
+        body_at = 1  # from a REQ, and no ROUTER in between
+        if type(request) is not list or request[0] != b"":
+            while not (body_at := _body_of(request)):
+                self._discard()
+                request = incoming.take()
         assert type(request) is list
         self._requester = incoming.peer
         self._envelope = _PLAIN if body_at == 1 else request[:body_at]

@@ -101,12 +101,15 @@ class FairQueue:
         while ready:
             peer = ready[0]
             pipe = peer.inbound
-            try:
-                message = pipe.messages.popleft()
-            except IndexError:
+            messages = pipe.messages
+            if not messages:  # asked first: whoever waits for an answer comes here each time
                 if len(ready) == 1 and not (peer.inproc or self._leaving):
                     break  # see "ready": a round trip would move it to and fro
                 self._set_aside(peer)
+                continue
+            try:
+                message = messages.popleft()
+            except IndexError:  # another thread was quicker, on its lane
                 continue
             if pipe.full:
                 pipe.drained()
