@@ -283,6 +283,31 @@ def test_behind_a_large_message_little_is_read_and_behind_small_ones_much(join, 
     assert asked[2:] == [READ_SIZE] * len(asked[2:])
 
 
+def test_a_stream_is_read_in_larger_pieces_and_an_answer_is_not(join, world):
+    pull, peer = join(zmq.PULL, b"PUSH", rcvhwm=0)
+    asked = note_reads(pull)
+    pass_on(peer, world, pull, message(bytes(1000)) * 2000)
+    assert asked[0] == READ_SIZE
+    assert max(asked) == 4 * READ_SIZE
+    for _ in range(2):
+        pass_on(peer, world, pull, message(b"answer"))
+    assert asked[-1] == READ_SIZE
+
+
+def test_a_reader_that_lags_behind_is_given_no_larger_pieces(join, world):
+    pull, peer = join(zmq.PULL, b"PUSH", rcvhwm=30)
+    asked = note_reads(pull)
+    octets = memoryview(message(bytes(1000)) * 3000)
+    while octets or pull._core.ready() & zmq.POLLIN:
+        if octets:
+            with contextlib.suppress(BlockingIOError):
+                octets = octets[peer.raw.send(octets) :]
+        world.loop.turn(0)
+        while pull._core.ready() & zmq.POLLIN:
+            pull.recv()
+    assert max(asked) == READ_SIZE
+
+
 def test_a_peer_that_announces_much_and_leaves_costs_nothing(join, world):
     pull, peer = join(zmq.PULL, b"PUSH")
     peer.raw.sendall(b"\2" + (2**62).to_bytes(8) + bytes(2000))

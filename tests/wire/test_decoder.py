@@ -332,10 +332,10 @@ def test_who_has_a_buffer_need_not_use_it():
 def test_small_frames_have_no_buffer():
     decoder = FrameDecoder()
     assert decoder.buffer() is None
-    decoder.receive_data(octets("02 0000000000007fff"))
+    decoder.receive_data(octets("02 000000000000ffff"))
     assert decoder.buffer() is None
-    assert decoder.wanted() == 32_767
-    decoder.receive_data(bytes(32_767) + octets("02 00000000"))
+    assert decoder.wanted() == 65_535
+    decoder.receive_data(bytes(65_535) + octets("02 00000000"))
     assert decoder.buffer() is None, "the header is not whole"
 
 

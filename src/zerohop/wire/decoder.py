@@ -51,7 +51,7 @@ _LARGEST_SHORT = 2 + 255
 _LONG_HEADER = Struct(">BQ").unpack_from
 _BLOCKS = [range(count) for count in range(1, 17)]  # frames between two looks around
 _LONG_BLOCK = range(64)
-_LARGE = 32_768  # octets: reading such a body into its place saves more than it costs
+_LARGE = 65_536  # octets: reading such a body into its place saves more than it costs
 _PROVEN = 4 * 2**20  # octets of a large frame that the next one of the same peer may take at once
 
 
