@@ -8,7 +8,6 @@ ages; its replies may be lost on the way (vLLM's ROUTER drops), its ring is shor
 import os
 from collections import Counter, deque
 
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -27,7 +26,6 @@ from zerohop.serving.kv.events import AllBlocksCleared, BlockRemoved, BlockStore
 from zerohop.serving.kv.follower import KvFollower
 from zerohop.serving.kv.questions import OrderOptions
 from zerohop.serving.kv.replies import (
-    FAR,
     answer_replay,
     answer_snapshot,
     parse_request,

@@ -167,7 +167,7 @@ class BatchDecoder:
         if rank is not None and type(rank) is not int:
             extra["dp_rank"], rank = rank, None
         made = [_tolerate_event(payload, at, event) for at, event in enumerate(events)]
-        return EventBatch(float(ts), made, rank, extra or NO_EXTRA)
+        return EventBatch(float(ts), made, rank, _kept(extra))
 
 
 def _decode_maps(payload: bytes | memoryview) -> EventBatch:
@@ -203,6 +203,10 @@ def _from_row(row: _StoredRow | _RemovedRow | _ClearedRow) -> KvEvent:
         row.kv_cache_spec_kind,
         row.kv_cache_spec_sliding_window,
     )
+
+
+def _kept(extra: dict[str, Any]) -> MappingProxyType[str, Any]:
+    return MappingProxyType(extra) if extra else NO_EXTRA
 
 
 def _by_name(fields: dict[Any, Any]) -> dict[str, Any]:
@@ -285,5 +289,5 @@ def _tolerate_fields(kind: type, fields: dict[str, Any]) -> KvEvent:
         raise msgspec.ValidationError("it has no block_hashes")
     if kind is BlockStored:  # hash-only events are no error; some do not send these fields then
         known = {"parent_block_hash": None, "token_ids": [], "block_size": 0, **known}
-    made: KvEvent = kind(**known, extra=MappingProxyType(extra) if extra else NO_EXTRA)
+    made: KvEvent = kind(**known, extra=_kept(extra))
     return made

@@ -16,10 +16,6 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 __all__ = [
     "NO_EXTRA",
     "AllBlocksCleared",
@@ -157,7 +153,7 @@ class EventBatch(msgspec.Struct, frozen=True, gc=False, repr_omit_defaults=True)
     ts: float
     events: list[KvEvent]
     dp_rank: int | None = None
-    extra: Mapping[str, Any] = NO_EXTRA
+    extra: MappingProxyType[str, Any] = NO_EXTRA
 
 
 def fields_of(event: KvEvent) -> dict[str, Any]:
