@@ -110,7 +110,8 @@ class Dialers:
     def failed(self, dialer: Dialer, error: OSError, now: float) -> None:
         """Nobody answered; try again later, as RECONNECT_IVL and RECONNECT_STOP say."""
         dialer.last_error = error
-        self._records.add(Event.CLOSED, error.errno or 0, dialer.address, reason=str(error))
+        if self._records.monitors:
+            self._records.add(Event.CLOSED, error.errno or 0, dialer.address, reason=str(error))
         refused = isinstance(error, ConnectionRefusedError)
         if not refused and not isinstance(error, FileNotFoundError):
             # Nobody listens yet: that is no trouble. No such name, no route: that may be.
@@ -129,7 +130,8 @@ class Dialers:
         if wait is None:
             self._stop(dialer)
             return
-        self._records.add(Event.CONNECT_RETRIED, int(wait * 1000), dialer.address)
+        if self._records.monitors:
+            self._records.add(Event.CONNECT_RETRIED, int(wait * 1000), dialer.address)
         self._timers.arm(dialer, now + wait)
 
     def _stop(self, dialer: Dialer) -> None:

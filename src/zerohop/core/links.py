@@ -201,7 +201,8 @@ class Links:
             self.pattern.connected(peer)
             for topic in self.pattern.topics():
                 link.connection.send_subscription(topic, subscribe=True)
-        self.to_flush.append(peer)
+        if peer.outbound.messages or not peer.outbound.asleep:
+            self.to_flush.append(peer)
 
     def announce(self, topic: bytes, *, subscribe: bool) -> None:
         """Tell every connected network peer of a subscription; never counted, never dropped."""

@@ -95,7 +95,8 @@ class Peers:
             peer.connected = False
             peer.inbound.closed = True
             self._pattern.detach(peer)
-            self._pattern.dropped.update(peer.dropped)
+            if peer.dropped:
+                self._pattern.dropped.update(peer.dropped)
 
     def set_hwms(self) -> None:
         """SNDHWM or RCVHWM has changed, and is live. Pipes that are shared are ``Inproc``'s."""

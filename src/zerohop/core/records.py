@@ -78,6 +78,8 @@ class Records:
 
     def end_of(self, link: Link, error: Exception | None) -> None:
         """Say that a link is no more, and why its handshake failed if it was not done."""
+        if not self.monitors:
+            return
         failure = link.failure or error
         reason = str(failure or "")
         cut = link.closing and link.failure is None

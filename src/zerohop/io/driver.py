@@ -204,6 +204,7 @@ class SocketDriver(Pump):
             sock.close()
             return
         self._open(dialer, sock, remote)
+        self.pump()
 
     def dial_failed(self, dialer: Dialer, error: OSError) -> None:
         """No address of a dialler's endpoint answered."""
@@ -212,7 +213,7 @@ class SocketDriver(Pump):
         self.pump()
 
     def accepted(self, listener: Listener, sock: socket.socket, remote: SocketName) -> None:
-        """A peer has called."""
+        """A peer has called; the caller pumps."""
         self._open(listener, sock, remote)
 
     def _open(self, source: Dialer | Listener, sock: socket.socket, remote: SocketName) -> None:
@@ -222,7 +223,6 @@ class SocketDriver(Pump):
         stream = self._streams[link] = Stream(self, sock, link)
         stream.start()
         stream.write()
-        self.pump()
 
     # ZMQ_FD and ZMQ_EVENTS
 

@@ -271,21 +271,25 @@ class Acceptor:
     def _on_readable(self) -> None:
         driver = self._driver
         with driver.lock:
-            for _ in range(_ACCEPTS_A_TURN):
-                if not self._watching:
-                    return
-                try:
-                    sock, name = self._sock.accept()
-                except (BlockingIOError, InterruptedError):
-                    return
-                except OSError as error:
-                    self._failed(error)
-                    return
-                try:
-                    self._take(sock, name)
-                except OSError as error:  # an option that the system refuses, or it is gone again
-                    sock.close()
-                    self._failed(error)
+            self._accept()
+            driver.pump()  # once for all of them
+
+    def _accept(self) -> None:
+        for _ in range(_ACCEPTS_A_TURN):
+            if not self._watching:
+                return
+            try:
+                sock, name = self._sock.accept()
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError as error:
+                self._failed(error)
+                return
+            try:
+                self._take(sock, name)
+            except OSError as error:  # an option that the system refuses, or it is gone again
+                sock.close()
+                self._failed(error)
 
     def _failed(self, error: OSError) -> None:
         driver = self._driver

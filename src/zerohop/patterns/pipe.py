@@ -73,8 +73,8 @@ class Pipe:
         self.writer: Any = None
         self.reader_signals: list[Any] = []
         self.writer_signals: list[Any] = []
-        self.hwm = self.resume_at = 0
-        self.set_hwm(hwm)
+        self.hwm = 0 if conflate else hwm
+        self.resume_at = self.hwm - (self.hwm + 1) // 2
 
     def __len__(self) -> int:
         return len(self.messages)
