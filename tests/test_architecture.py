@@ -39,6 +39,15 @@ MAY_IMPORT = {  # layer: the layers it may use, besides itself
     "cli": PUBLIC | {"devices", "auth", "serving"},
 }
 PURE = {"constants", "errors", "value", "wire", "mechanisms", "patterns", "core"}
+# Of serving, every file is pure but these, which act; and no pure file of it knows a socket.
+SERVING_ACTS = {
+    "addresses.py",
+    *(f"engine/{name}.py" for name in ("client", "server", "pulse")),
+    *(f"kv/{name}.py" for name in ("publisher", "subscriber", "asyncio_subscriber", "recording")),
+    *(f"control/{name}.py" for name in ("server", "client", "asyncio_server", "asyncio_client")),
+    "control/probe.py",
+    *(f"control/lmcache/{name}.py" for name in ("mq", "controller", "client", "server")),
+}
 IMPURE_MODULES = {
     *("asyncio", "socket", "selectors", "select", "ssl", "threading", "subprocess"),
     *("time", "datetime", "random", "secrets", "uuid", "logging", "os"),
@@ -48,6 +57,12 @@ PURE_TESTS = ["core", "mechanisms", "model", "patterns", "wire"]
 
 FRONT_DOOR = SOURCE / "__init__.py"
 FILES = sorted(set(SOURCE.rglob("*.py")) - {FRONT_DOOR})
+SERVING = SOURCE / "serving"
+PURE_SERVING = [
+    path
+    for path in sorted(SERVING.rglob("*.py"))
+    if path.relative_to(SERVING).as_posix() not in SERVING_ACTS
+]
 
 
 def layer_of(path: Path) -> str:
@@ -100,7 +115,9 @@ def test_imports_are_written_in_full(path):
     assert not [n.lineno for n in imports(ast.parse(path.read_text())) if getattr(n, "level", 0)]
 
 
-@pytest.mark.parametrize("path", [p for p in FILES if layer_of(p) in PURE], ids=named)
+@pytest.mark.parametrize(
+    "path", [p for p in FILES if layer_of(p) in PURE or p in PURE_SERVING], ids=named
+)
 def test_the_pure_layers_do_not_touch_the_world(path):
     """No socket, clock, thread, randomness, log, or operating system."""
     tree = ast.parse(path.read_text())
@@ -115,9 +132,21 @@ def test_the_pure_layers_do_not_touch_the_world(path):
     assert of_os <= TABLES_OF_OS
 
 
+@pytest.mark.parametrize("path", PURE_SERVING, ids=named)
+def test_the_pure_files_of_serving_know_no_socket(path):
+    assert layers_used(path) <= {"serving"}
+
+
 def test_the_front_door_stays_closed_to_asyncio():
     """`import zerohop` is the blocking API: it must not pay for the asyncio one."""
     assert layers_used(FRONT_DOOR) <= set(MAY_IMPORT) - {"asyncio", "serving", "cli", "compat"}
+
+
+def test_only_serving_needs_msgspec():
+    """The sockets need the standard library alone; so does who imports serving and uses nothing."""
+    users = {layer_of(p) for p in FILES if "msgspec" in modules(ast.parse(p.read_text()))}
+    assert users <= {"serving", "cli"}
+    assert not {"msgspec", "xxhash"} & modules(ast.parse((SERVING / "__init__.py").read_text()))
 
 
 def test_the_layers_have_no_cycle():
@@ -134,11 +163,21 @@ def test_the_layers_have_no_cycle():
 @pytest.mark.parametrize("layer", PURE_TESTS)
 def test_pure_tests_never_sleep(layer):
     """Of the clock's: a Pipe has a `sleep` of its own, which takes no time."""
-    asleep = [
+    assert sleeps(sorted((REPOSITORY / "tests" / layer).rglob("*.py"))) == []
+
+
+def test_tests_of_the_pure_files_of_serving_never_sleep():
+    tests = REPOSITORY / "tests" / "serving"
+    mirrored = [path.relative_to(SERVING) for path in PURE_SERVING]
+    paths = [tests / path.parent / f"test_{path.name}" for path in mirrored]
+    assert sleeps([path for path in paths if path.exists()]) == []
+
+
+def sleeps(paths: list[Path]) -> list[str]:
+    return [
         f"{path.relative_to(REPOSITORY)}:{node.lineno}"
-        for path in sorted((REPOSITORY / "tests" / layer).rglob("*.py"))
+        for path in paths
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call)
         and ast.unparse(node.func) in {"sleep", "time.sleep", "asyncio.sleep"}
     ]
-    assert asleep == []
