@@ -134,9 +134,16 @@ class Req(Pattern):
             )
         incoming = self._incoming
         reply = incoming.take()
-        while not (body_at := self._body_of(reply)):
-            self._discard()
-            reply = incoming.take()
+        body_at = 1
+        if (  # unless it is what it should be
+            self._envelope is not _PLAIN
+            or incoming.peer is not self._asked
+            or type(reply) is not list
+            or reply[0] != b""
+        ):
+            while not (body_at := self._body_of(reply)):
+                self._discard()
+                reply = incoming.take()
         self._expects_reply = False
         self._asked = None
         assert type(reply) is list

@@ -80,7 +80,15 @@ class Front:
             self.send_lane = self.receive_lane = None
         else:
             pipe = core.send_lane
-            self.send_lane = None if pipe is None else (pipe, pipe.messages, self._mark(pipe))
+            if pipe is None:
+                self.send_lane = None
+            else:
+                mark, hwm = self._outflow.mark, pipe.hwm
+                if pipe.reader.inproc:
+                    mark = hwm or _NEVER
+                elif 0 < hwm < mark:
+                    mark = hwm
+                self.send_lane = pipe, pipe.messages, mark
             pipe = core.receive_lane
             self.receive_lane = (
                 None if pipe is None else (pipe.messages.popleft, pipe, not pipe.writer.inproc)
@@ -93,12 +101,6 @@ class Front:
             else:
                 self.waiters.wake()
         return False
-
-    def _mark(self, pipe: Pipe) -> int:
-        """At which length of the queue a sender has something to do besides appending."""
-        if pipe.reader.inproc:
-            return pipe.hwm or _NEVER
-        return min(self._outflow.mark, pipe.hwm) if pipe.hwm else self._outflow.mark
 
     def sent(self, pipe: Pipe, message: Message) -> None:
         """A message was appended to the lane, and the reader sleeps or the queue is long.
