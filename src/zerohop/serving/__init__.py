@@ -25,6 +25,16 @@ if TYPE_CHECKING:
         Unencodable,
         UtilityFailed,
     )
+    from zerohop.serving.kv.blocks import PresentBlocks
+    from zerohop.serving.kv.deliveries import (
+        Applied,
+        Health,
+        HealthChanged,
+        Lost,
+        Restarted,
+        Snapshot,
+        Undecodable,
+    )
     from zerohop.serving.kv.events import (
         AllBlocksCleared,
         BlockRemoved,
@@ -48,6 +58,16 @@ _IMPORTED_LATER = {
         "Unencodable",
         "UtilityFailed",
     ),
+    "zerohop.serving.kv.blocks": ("PresentBlocks",),
+    "zerohop.serving.kv.deliveries": (
+        "Applied",
+        "Health",
+        "HealthChanged",
+        "Lost",
+        "Restarted",
+        "Snapshot",
+        "Undecodable",
+    ),
     "zerohop.serving.kv.events": (
         "AllBlocksCleared",
         "BlockRemoved",
@@ -59,19 +79,27 @@ _IMPORTED_LATER = {
 
 __all__ = [
     "AllBlocksCleared",
+    "Applied",
     "BlockRemoved",
     "BlockStored",
     "DeadlineExceeded",
     "EngineDead",
     "EngineOverloaded",
     "EventBatch",
+    "Health",
+    "HealthChanged",
+    "Lost",
     "Malformed",
     "MissingHandlers",
     "NoAnswer",
+    "PresentBlocks",
     "ProtocolMismatch",
     "RequestRefused",
+    "Restarted",
     "ServingError",
     "SlowConsumer",
+    "Snapshot",
+    "Undecodable",
     "Unencodable",
     "UnknownEvent",
     "UtilityFailed",
