@@ -57,8 +57,9 @@ class Pair(Pattern):
         self._incoming.wake(peer)
 
     def mend(self, peers: Iterable[Peer]) -> None:
-        if self._peer is None:
-            self._peer = next((peer for peer in peers if peer.connected), None)
+        here = list(peers)
+        if self._peer not in here:
+            self._peer = here[0] if here else None  # who came later was refused
         self._incoming.mend([] if self._peer is None else [self._peer])
         self.send_lane = None if self._peer is None else self._peer.outbound
         self.receive_lane = self._incoming.lane

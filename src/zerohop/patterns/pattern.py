@@ -219,7 +219,7 @@ class Pattern(Protocol):
         peer.dropped["not expected"] += len(messages)
 
     def mend(self, peers: Iterable[Peer]) -> None:
-        """Have each of the attached peers in exactly one place of its queues.
+        """Have each of these, who are attached, in one place of each queue, and nobody else there.
 
         Called when an exception (a signal handler's) has broken into some call, perhaps one of
         ours, and may have left a peer between two places, or in both.

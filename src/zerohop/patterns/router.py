@@ -86,10 +86,15 @@ class Router(Pattern):
         self._incoming.wake(peer)
 
     def mend(self, peers: Iterable[Peer]) -> None:
-        for peer in peers:
-            if peer.connected and peer not in self._waiting and not self._ids.routing_id(peer):
+        here = dict.fromkeys(peers)
+        self._ids.mend(here)
+        self._waiting = {peer: name for peer, name in self._waiting.items() if peer in here}
+        for peer in here:
+            if self._ids.routing_id(peer):
+                self._waiting.pop(peer, None)
+            elif peer not in self._waiting and (peer.connected or peer.connect_routing_id):
                 self._identify(peer, peer.connect_routing_id or peer.routing_id)
-        self._incoming.mend(peer for peer in peers if self._ids.routing_id(peer))
+        self._incoming.mend(peer for peer in here if self._ids.routing_id(peer))
 
     def readable(self, peer: Peer) -> None:
         self._incoming.wake(peer)

@@ -59,6 +59,12 @@ class RoutingIds:
             del self._by_id[routing_id]
         return routing_id
 
+    def mend(self, peers: Iterable[Peer]) -> None:
+        """Forget who is not among these, and ids that are nobody's: see ``Pattern.mend``."""
+        here = set(peers)
+        self._by_peer = {peer: name for peer, name in self._by_peer.items() if peer in here}
+        self._by_id = {name: peer for peer, name in self._by_peer.items()}
+
     def peer(self, routing_id: Part) -> Peer | None:
         """Who is addressed by this id."""
         return self._by_id.get(routing_id if type(routing_id) is bytes else bytes(routing_id))

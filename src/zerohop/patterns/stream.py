@@ -16,6 +16,7 @@ from zerohop.patterns.routing_ids import RoutingIds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import ClassVar
 
     from zerohop.patterns.pipe import Message, Part
@@ -61,6 +62,15 @@ class Stream(Pattern):
     def deliver(self, peer: Peer, messages: list[Message]) -> None:
         peer.inbound.extend(messages)
         self._incoming.wake(peer)
+
+    def mend(self, peers: Iterable[Peer]) -> None:
+        here = dict.fromkeys(peers)
+        self._ids.mend(here)
+        for peer in here:
+            if not self._ids.routing_id(peer):
+                self._ids.give(peer, self._ids.invent())
+        self._up.intersection_update(here)
+        self._incoming.mend(here)
 
     def send(self, message: Message) -> None:
         if not isinstance(message, list):
