@@ -1,4 +1,4 @@
-"""The numbers of one worker: each row of the table in docs/explanation/serving-kv.md, and each proof.
+"""The numbers of one worker: each row of the table on the page about KV events, and each proof.
 
 A batch of life "a" with number 3 is written "a3": its payload, and its time, tell it from others.
 """
@@ -348,6 +348,23 @@ def test_a_connection_made_anew_without_a_replay_socket_is_lost():
     assert consumer.live("b0", "b1") == [0, "(live)", 1]  # nothing was before it
 
 
+def test_after_a_new_connection_what_was_held_is_asked_for_again():
+    consumer = live_with_vllm("a0", "a1")
+    consumer.live("a5")
+    consumer.connected()
+    consumer.end()
+    assert consumer.answered("a1", "a2", "a3", "a4") == [2, 3, 4, "(live)"]
+
+
+def test_after_a_new_connection_the_live_stream_must_be_joined_again():
+    consumer = live_with_vllm("a0", "a1")
+    consumer.connected()
+    consumer.end()
+    assert consumer.answered("a1") == ["(live)"]
+    assert consumer.live("a2") == ["(catching up)"]
+    assert consumer.answered("a1", "a2") == [2, "(live)"]
+
+
 # ---- is the live stream of the same life? ----
 
 
@@ -533,6 +550,18 @@ def test_what_is_lost_is_made_whole_by_a_snapshot():
     assert consumer.asks == "snapshot"
     consumer.head(next=3)
     assert consumer.end() == ["snapshot to 3", "(live)"]
+
+
+def test_while_a_snapshot_is_on_its_way_nothing_is_applied():
+    consumer = of_ours("a0")
+    consumer.live("a0", "!1")
+    assert consumer.asks == "snapshot"
+    assert consumer.live("a2", "a3") == []
+    consumer.head(next=3)
+    assert consumer.end() == ["snapshot to 3", "(catching up)"]
+    assert consumer.asks == ("replay", 3, "ours")
+    consumer.head(next=4)
+    assert consumer.replied("a3") + consumer.end() == [3, "(live)"]
 
 
 # ---- batches that cannot be decoded ----
