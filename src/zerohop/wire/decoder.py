@@ -26,7 +26,7 @@ from struct import error as TooShort
 from zerohop.errors import ProtocolError
 from zerohop.wire.body import Body
 from zerohop.wire.frames import COMMAND, LONG, MORE, Command
-from zerohop.wire.runs import cut_equal, cut_run
+from zerohop.wire.runs import RUN, cut_equal, cut_run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ class FrameDecoder:
                         first = stop
                     else:
                         append(body)
-                        if size == last_size:
+                        if size == last_size and end - stop > RUN * size:
                             stop = cut_run(data, data[position:start], stop, messages)
                         last_size, first = size, stop
                 elif flags & COMMAND:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from zerohop.wire.frames import Buffer, Message
 
-_RUN = 8  # bodies in one item of a run's iterator
+RUN = 8
+"""Bodies in one item of a run's iterator; a run of fewer is none."""
+
 _WIDEST = 16  # frames in a message that is looked for again: what is kept of each form is bounded
 
 
@@ -33,9 +35,9 @@ def cut_run(data: bytes, header: bytes, position: int, messages: list[Message]) 
     size = header[1] if len(header) == 2 else int.from_bytes(header[1:])
     stride = len(header) + size
     # Nine octets to compare want more frames to share the cost, and long frames come in tens.
-    window = 2 * _RUN if len(header) == 2 else 8 * _RUN
+    window = 2 * RUN if len(header) == 2 else 8 * RUN
     while True:
-        count = min(window, (len(data) - position) // stride) // _RUN * _RUN
+        count = min(window, (len(data) - position) // stride) // RUN * RUN
         if not count or not data.startswith(header, position + (count - 1) * stride):
             return position
         stop = position + count * stride
@@ -67,7 +69,7 @@ def cut_equal(data: bytes, position: int, messages: list[Message]) -> int:
     if sizes != tuple(map(len, other)):
         return position
     stride, columns, cut = _form(sizes)
-    window = 2 * _RUN
+    window = 2 * RUN
     while True:
         count = min(window, (len(data) - position) // stride)
         if count * 4 < len(columns):  # comparing so many columns would cost more than it saves
@@ -105,5 +107,5 @@ def _form(
 
 @lru_cache(maxsize=256)
 def _run_cutter(header_size: int, size: int) -> Callable[[Buffer], Iterator[tuple[bytes, ...]]]:
-    """Return a function that iterates over the bodies of a run, :data:`_RUN` at a time."""
-    return Struct(f"{header_size}x{size}s" * _RUN).iter_unpack
+    """Return a function that iterates over the bodies of a run, :data:`RUN` at a time."""
+    return Struct(f"{header_size}x{size}s" * RUN).iter_unpack
