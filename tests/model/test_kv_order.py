@@ -81,7 +81,7 @@ class KvMachine(RuleBasedStateMachine):
         self.now = 0.0
         self.poisoned = False
         self.applied = []
-        options = OrderOptions(replay=make != "no replay", max_held=held)
+        options = OrderOptions(replay=make != "no replay", max_held=held, check=None)
         self.follower = KvFollower("w", options)
         for events in late_start:
             self.publish(events, "sent")

@@ -30,7 +30,7 @@ def live(seq, rank=0):
 
 
 def follower(**options):
-    made = KvFollower("w", OrderOptions(**options))
+    made = KvFollower("w", OrderOptions(check=None, **options))
     made.start(0.0)
     return made
 

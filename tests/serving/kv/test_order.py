@@ -29,7 +29,7 @@ class Consumer:
     """An order, and in short words what it delivers and asks."""
 
     def __init__(self, **options):
-        self.options = OrderOptions(**options)
+        self.options = OrderOptions(**{"check": None, **options})
         self.order = Order("w", count(), self.options)
         self.now = 0.0
 
@@ -280,6 +280,13 @@ def test_replies_to_an_old_question_are_ignored():
     assert consumer.order.next_seq == 2
 
 
+def test_live_batches_that_the_replay_has_brought_already_are_late():
+    consumer = live_with_vllm("a0", "a1")
+    consumer.live("a3")
+    assert consumer.answered("a1", "a2", "a3", "a4", "a5") == [2, 3, 4, 5, "(live)"]
+    assert consumer.live("a4", "a5", "a6") == [6]
+
+
 # ---- restarts ----
 
 
@@ -324,6 +331,25 @@ def test_another_incarnation_is_a_restart():
     assert consumer.asks == ("replay", 0, "ours")
     consumer.head(OTHER, next=1)
     assert consumer.replied("b0") + consumer.end() == [0, "(live)"]
+
+
+def test_an_incarnation_is_believed_once_the_last_batch_has_proved_it():
+    consumer = of_ours("a0")
+    assert consumer.live("a0", "a0") == ["restarted", 0]  # what was live is of a life unknown
+    consumer.live("a2")
+    assert consumer.asks == ("replay", 0, "ours")
+    consumer.head(OTHER, next=3)
+    assert consumer.replied("a0", "a1", "a2") + consumer.end() == [1, 2, "(live)"]
+    consumer.connected()
+    assert consumer.asks == ("replay", 3, "ours")
+    assert consumer.head(OTHER, next=3) + consumer.end() == ["(live)"]
+
+
+def test_an_incarnation_that_nothing_proves_any_more_leads_to_a_snapshot():
+    consumer = of_ours("a0")
+    consumer.live("a0", "a0", "a2")
+    assert consumer.head(OTHER, oldest=2, next=3, too_old=True) == []
+    assert consumer.asks == "snapshot"
 
 
 def test_a_publisher_of_another_make_in_its_place_is_a_restart():
@@ -470,6 +496,24 @@ def test_after_a_pause_with_nothing_heard_it_begins_from_the_beginning():
     assert consumer.asks == ("replay", 0, "ours")
 
 
+def test_after_a_pause_nothing_is_asked_where_nothing_is_missing():
+    consumer = live_with_vllm("a0", "a1")
+    consumer.live("a3")
+    consumer.waits(), consumer.waits()
+    assert consumer.waits() == ["lost", 3, "(lost)"]
+    assert consumer.live("c4") == [4, "(live)"]
+    assert consumer.waits() == []
+    assert (consumer.asks, consumer.order.next_deadline()) == (None, None)
+
+
+def test_during_a_pause_nothing_is_asked_about_late_numbers():
+    consumer = of_vllm("a0", "a1", "a2")
+    consumer.order._quiet_until = 99.0
+    consumer.live("b0", "b1")
+    assert consumer.waits() == []
+    assert consumer.asks is None
+
+
 def test_a_replay_that_goes_on_and_on_is_not_given_up():
     consumer = live_with_vllm("a0", "a1")
     consumer.live("a9")
@@ -478,6 +522,25 @@ def test_a_replay_that_goes_on_and_on_is_not_given_up():
         consumer.waits()  # no end marker: vLLM's ROUTER drops it, too
         assert consumer.asks == ("replay", seq, "vllm")
     assert consumer.answered("a5", "a6", "a7", "a8") == [6, 7, 8, 9, "(live)"]
+
+
+def test_after_a_while_without_live_batches_it_is_asked_whether_there_were_any():
+    consumer = of_ours("a0", check=8.0)
+    assert consumer.live("a0", "a1") == [1]
+    consumer.now = 3.0
+    assert consumer.live("a2") == [2]
+    assert consumer.order.next_deadline() == 11.0
+    assert consumer.waits() == ["(catching up)"]
+    consumer.head(next=4)
+    assert consumer.replied("a3") + consumer.end() == [3, "(live)"]
+    assert consumer.order.next_deadline() == 19.0
+
+
+def test_what_can_not_be_asked_is_not_checked():
+    consumer = Consumer(check=8.0, replay=False)
+    consumer.start()
+    consumer.live("a0")
+    assert consumer.order.next_deadline() is None
 
 
 # ---- too old, and snapshots ----
@@ -531,9 +594,29 @@ def test_a_snapshot_that_can_not_be_read_or_is_too_large_is_none(part):
     consumer.connected()
     consumer.head(oldest=5, next=7, too_old=True)
     consumer.head(next=7)
-    consumer.replied(part, "s1")
+    consumer.replied(part, "s1", "s2")
     consumer.end()
     assert consumer.asks == ("replay", 0, "ours")
+
+
+def test_what_is_lost_and_has_no_snapshot_stays_lost_and_goes_on():
+    consumer = of_ours("a0")
+    consumer.live("a0", "!1", "a2")
+    consumer.head(next=2, too_old=True)
+    assert consumer.end() == []
+    assert consumer.asks == ("replay", 2, "ours")  # a2 is held: is there more?
+    consumer.head(next=3)
+    assert consumer.replied("a2") + consumer.end() == [2]
+    consumer.live("!3")
+    assert consumer.asks is None
+
+
+def test_a_snapshot_that_is_refused_costs_nothing_where_nothing_is_missing():
+    consumer = of_ours("a0")
+    consumer.live("a0", "!1")
+    consumer.head(next=2, too_old=True)
+    assert consumer.end() == []
+    assert (consumer.asks, consumer.order.health) == (None, Health.LOST)
 
 
 def test_a_snapshot_without_an_answer_is_given_up():

@@ -82,6 +82,7 @@ class Order:
         self._heard = -1  # its last number on this connection
         self._held = Held(options.max_held, options.max_held_octets)
         self._doubt_at: float | None = None  # late numbers have come that nothing explains yet
+        self._check_at: float | None = None
         # The publisher.
         self._question: Question | None = None
         self._extended: bool | None = None  # whether it speaks our form
@@ -102,6 +103,7 @@ class Order:
 
     def start(self, now: float) -> list[Delivery]:
         """The sockets are there: ask for what was before."""
+        self._check_later(now)
         if self._options.replay and not self._begun and self._question is None:
             self._ask_replay(now)
         return self._deliver()
@@ -128,6 +130,7 @@ class Order:
         if item.seq <= self._heard:
             self._restart(f"number {item.seq} came after {self._heard}")
         self._heard = item.seq
+        self._check_later(now)
         if self._adrift:
             self._adrift = False
             self._next, self._last, self._joined = item.seq, None, True
@@ -204,8 +207,8 @@ class Order:
     def next_deadline(self) -> float | None:
         """When :meth:`handle_deadline` has something to do, if ever."""
         asked = self._question.deadline if self._question else None
-        times = [t for t in (asked, self._quiet_until, self._doubt_at) if t is not None]
-        return min(times, default=None)
+        times = (asked, self._quiet_until, self._doubt_at, self._check_at)
+        return min((each for each in times if each is not None), default=None)
 
     def handle_deadline(self, now: float) -> list[Delivery]:
         """Give up what was not answered; ask again what was put off."""
@@ -218,10 +221,14 @@ class Order:
             if self._question is None and not self._whole:
                 self._has_snapshots = self._extended is not False
                 self._seek_anew(now)
-        if self._doubt_at is not None and now >= self._doubt_at:
+        doubt = self._doubt_at is not None and now >= self._doubt_at
+        if doubt:
             self._doubt_at = None
-            if self._question is None and self._may_ask():
-                self._ask_replay(now)
+        if self._check_at is not None and now >= self._check_at:
+            self._check_later(now)
+            doubt = not self._adrift
+        if doubt and self._question is None and self._may_ask():
+            self._ask_replay(now)
         return self._deliver()
 
     # What was applied.
@@ -316,6 +323,10 @@ class Order:
             self._doubt_at = now + self._options.silence
 
     # The publisher.
+
+    def _check_later(self, now: float) -> None:
+        if self._options.check is not None and self._options.replay:
+            self._check_at = now + self._options.check
 
     def _may_ask(self) -> bool:
         return (

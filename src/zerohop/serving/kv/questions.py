@@ -23,6 +23,8 @@ class OrderOptions:
         silence: seconds without a reply that helps, after which a question is given up.
         attempts: how many questions in a row may bring nothing.
         pause: seconds for which nothing is asked after a silence.
+        check: after so many seconds without a live batch it is asked whether there were any: the
+            last ones may have been dropped, and no later number shows it. ``None``: never.
         max_held: live batches that are held while a question is open.
         max_held_octets: of their payloads; of a snapshot's, too.
         first: the number of a worker's first batch; llm-d's file system backend begins at 1.
@@ -32,6 +34,7 @@ class OrderOptions:
     silence: float = 5.0
     attempts: int = 3
     pause: float = 30.0
+    check: float | None = 30.0
     max_held: int = 10_000
     max_held_octets: int = 256 * 1024 * 1024
     first: int = 0
