@@ -13,7 +13,7 @@ import threading
 from zerohop.asyncio.futures import done_with, done_with_later, failed
 from zerohop.asyncio.receiving import Receiving
 from zerohop.asyncio.sending import Sending
-from zerohop.asyncio.turns import Turns
+from zerohop.asyncio.turns import LAST, MORE, Turns
 from zerohop.asyncio.waiting import at_least_0, released
 from zerohop.constants import Errno
 from zerohop.errors import Again, UsageError, ZMQError
@@ -40,8 +40,8 @@ class Front:
     """
 
     __slots__ = (
-        "_conditions", "_context", "_core", "_driver", "_lock", "_turns", "loop", "receiving",
-        "sending", "vigil",
+        "_answered", "_conditions", "_context", "_core", "_driver", "_lock", "_turns", "loop",
+        "receiving", "sending", "vigil",
     )  # fmt: skip
 
     def __init__(self, driver: SocketDriver, context: ContextIO) -> None:
@@ -53,6 +53,9 @@ class Front:
         self._turns = Turns(driver)
         self.sending = Sending(self, driver, self._turns)
         self.receiving = Receiving(self, driver, self._turns)
+        if driver.core.pattern.can_receive and driver.core.pattern.can_send:
+            self._turns.answers = self._answers
+        self._answered = 0
         self._conditions: Conditions | None = None  # few programs wait for any
         self.vigil: Vigil | None = None
         driver.front = self
@@ -91,6 +94,14 @@ class Front:
         if core.receive_lane is not None or receiving.lane is not None:
             receiving.use(core.receive_lane)
         return served
+
+    def _answers(self) -> int:
+        """What is sent now: see :class:`Turns`."""
+        number = self.receiving.number
+        if number == self._answered:
+            return 0
+        self._answered = number
+        return MORE if self._core.pattern.can_receive_now() else LAST
 
     def wait_until(
         self, holds: Callable[[], int], seconds: float | None, give_up: Callable[[Waiting], None]

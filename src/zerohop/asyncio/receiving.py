@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asyncio import get_running_loop
 
-from zerohop.api.receive import as_frame, as_octets
+from zerohop.api.receive import as_frame, as_octets, as_octets_list
 from zerohop.asyncio.futures import Converted, Received, ReceivedLast, failed
 from zerohop.asyncio.returned import Returned
 from zerohop.asyncio.waiting import Line, WaitingReceive, as_frame_of_more, at_least_0
@@ -93,35 +93,50 @@ class Receiving:
                 wait: float | None = 0
             else:
                 wait = self._options.rcvtimeo if timeout is None else at_least_0(timeout)
-            line = self.line
-            if line:
-                line.tidy()
             try:
-                if line:
-                    raise Again
-                try:
-                    message, key = self._take(part=part)
-                except Again:
-                    if wait == 0 or not (self._front.vigil or self._front.make_vigil()).look():
-                        raise
-                    message, key = self._take(part=part)
+                message, key = self._take_or_look(part=part, look=wait != 0)
             except Again as error:
                 if wait == 0:
                     return failed(loop, error)
                 return self._wait(loop, wait, convert, part=part)
             except ZMQError as error:
                 return failed(loop, error)
-            if convert is as_frame and self._core.parts_in:
-                convert = as_frame_of_more
+            if convert is not None:
+                convert = self._needed(convert, message)
+            self.looks_back = 0
             last = self.number > self.limit and self._spend(loop) and wait != 0
             self._after_receive()
         received = ReceivedLast() if last else Received()
         received.value = message
         received.key = key
         received.front = self
-        if convert is None or (convert is as_octets and type(message) is bytes):
-            return received
-        return Converted(received, convert)
+        return received if convert is None else Converted(received, convert)
+
+    def _take_or_look(self, *, part: bool, look: bool) -> tuple[Any, Key]:
+        line = self.line
+        if line:
+            line.tidy()
+            if line:
+                raise Again
+        try:
+            return self._take(part=part)
+        except Again:
+            if not look or not (self._front.vigil or self._front.make_vigil()).look():
+                raise
+            return self._take(part=part)
+
+    def _needed(
+        self, convert: Callable[[Any], Any], message: Message
+    ) -> Callable[[Any], Any] | None:
+        """What is left of a conversion for this message: mostly nothing."""
+        if convert is as_octets:
+            return None if type(message) is bytes else convert
+        if convert is as_octets_list and type(message) is list:
+            for part in message:
+                if type(part) is not bytes:
+                    return convert
+            return None
+        return as_frame_of_more if convert is as_frame and self._core.parts_in else convert
 
     def _wait(
         self,

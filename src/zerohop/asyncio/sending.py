@@ -118,8 +118,8 @@ class Sending:
         """Write now, or leave it to the end of the turn; return whether the turn is over."""
         self.looks_back = 0
         turns = self._turns
-        if turns.running is None and turns.write_at_once(loop):
-            return False
+        if turns.write_at_once(loop):
+            return turns.late
         over = False
         size = _size_of(message)
         messages = self._given - self.credit + 1

@@ -12,7 +12,13 @@ from __future__ import annotations
 
 import contextlib
 
-from zerohop.api.parts import check_parts, make_message, make_part, refuse_draft_arguments
+from zerohop.api.parts import (
+    check_parts,
+    make_message,
+    make_part,
+    plain_message,
+    refuse_draft_arguments,
+)
 from zerohop.api.receive import as_frame, as_frames, as_message, as_octets, as_octets_list
 from zerohop.api.socket import SocketBase
 from zerohop.asyncio.front import Front
@@ -176,27 +182,21 @@ class Socket(SocketBase):
         if kwargs:
             refuse_draft_arguments(kwargs.get("routing_id"), kwargs.get("group"))
         sending = self._sending
-        lane = sending.lane
-        credit = sending.credit
-        if (
-            lane is not None
-            and credit
-            and copy
-            and not flags
-            and not track
-            and type(msg_parts) is list
-            and len(msg_parts) > 1
-            and _all_octets(msg_parts)
-        ):
-            sending.credit = credit - 1
-            message: Any = msg_parts[:]
-            lane.messages.append(message)
-            if lane.asleep:
-                sending.wake_reader(lane, message)
-            return SENT
-        message, result = make_message(
-            check_parts(msg_parts), copy=copy, track=track, copy_threshold=self.copy_threshold
-        )
+        result: Any = None
+        message: Any = plain_message(msg_parts) if copy and not track else None
+        if message is None:
+            message, result = make_message(
+                check_parts(msg_parts), copy=copy, track=track, copy_threshold=self.copy_threshold
+            )
+        elif not flags:
+            lane = sending.lane
+            credit = sending.credit
+            if lane is not None and credit:
+                sending.credit = credit - 1
+                lane.messages.append(message)
+                if lane.asleep:
+                    sending.wake_reader(lane, message)
+                return SENT
         if not sending.looks_back:
             return sending.send(message, flags, timeout, result=result)
         return self._warned(POLLOUT, sending.send(message, flags, timeout, result=result), sending)
@@ -290,6 +290,8 @@ class Socket(SocketBase):
                 receiving.put_first(message)
         del track
         convert = as_octets_list if copy else as_frames
+        if not receiving.looks_back:
+            return receiving.receive(flags, timeout, convert, part=False)
         return self._receive(flags, timeout, convert, part=False)
 
     def _receive(

@@ -29,6 +29,8 @@ TURN = 0.0002  # seconds a socket may keep the loop: a 1 ms ticker stays above 5
 _ON_ACCOUNT = 8  # operations for a program that goes on although its turn is over
 FLUSH_SIZE = 64 * 1024  # octets that are written without waiting for more: one write of the driver
 _MOMENT = 50e-6  # seconds; sends that follow each other faster are gathered
+MORE, LAST = 1, 2
+_QUICK = 8  # operations in a turn
 _STREAM = 4096  # octets in one turn; whoever sends more will send more
 
 
@@ -37,21 +39,24 @@ class Turns:
 
     Attributes:
         credit: operations until :meth:`spend` shall be called again.
+        answers: what is sent now: ``MORE``, ``LAST``: something was received since the last was
+            sent, and more, or nothing more, waits to be; 0: it is no answer.
         new_turn: called with the credit, at most, of whoever has not used his up.
         running: the loop was asked to call at the end of the turn.
         unwritten: octets that were sent and are left to be written later.
+        late: it was time to yield when :meth:`write_at_once` has looked.
         resumed: a receive that had to wait has got its message: the loop has come round.
     """
 
     __slots__ = (
-        "_driver", "_grant", "_moment", "_started", "_writing", "_wrote_at", "credit", "new_turn",
-        "resumed", "running", "unwritten",
+        "_driver", "_grant", "_moment", "_started", "_writing", "_wrote_at", "answers",
+        "credit", "late", "new_turn", "resumed", "running", "unwritten",
     )  # fmt: skip
 
     def __init__(self, driver: SocketDriver) -> None:
         self._driver = driver
-        self._grant = CREDIT
-        self.credit = CREDIT
+        self._grant = self.credit = _QUICK
+        self.answers: Callable[[], int] = int  # never
         self.new_turn: list[Callable[[int], object]] = []
         self._started = 0.0
         self._writing = 0.0  # seconds of this turn
@@ -60,26 +65,37 @@ class Turns:
         self.running: asyncio.Handle | None = None
         self.unwritten = 0
         self.resumed = False
+        self.late = False
 
     def write_at_once(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """Write, if nothing was written a moment ago: this message goes at once. Return whether.
+        """Write, if this message had better go at once; return whether.
 
-        Otherwise there may be more to come: the loop is asked to call at the end of its turn. So it
-        is now and then in any case, to find out whether it still comes round; unless a receive had
-        to wait meanwhile, which shows it.
+        It does if nothing was written a moment ago, and if it answers the last message that is
+        there. Otherwise there may be more to come: the loop is asked to call at the end of its
+        turn. So it is now and then in any case, to find out whether it still comes round; unless a
+        receive had to wait meanwhile, which shows it.
         """
-        if self.running is not None:
+        answers = self.answers()
+        if self.unwritten and answers != LAST:
             return False
         now = monotonic()
-        lone = now - self._wrote_at > self._moment
-        if not lone or (not self.resumed and now - self._started >= TURN):
-            self._begin(loop, now)
-        elif self.resumed:
-            self.resumed = False
-            self._started = now
-        if lone:
+        running = self.running is not None
+        self.late = running and now - self._started > TURN
+        if answers == LAST:
+            at_once = True
+        elif answers == MORE and self._grant >= _QUICK:
+            at_once = False
+        else:
+            at_once = now - self._wrote_at > self._moment
+        if not running:
+            if not at_once or (not self.resumed and now - self._started >= TURN):
+                self._begin(loop, now)
+            elif self.resumed:
+                self.resumed = False
+                self._started = now
+        if at_once:
             self.write(now)
-        return lone
+        return at_once
 
     @property
     def over(self) -> bool:

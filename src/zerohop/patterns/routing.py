@@ -55,7 +55,7 @@ class FairQueue:
         """The pipe that all messages come from, if there is exactly one peer and it is here."""
         if len(self._ready) + len(self._asleep) != 1 or self._leaving:
             return None
-        return next(iter(self)).inbound
+        return (self._ready[0] if self._ready else next(iter(self._asleep))).inbound
 
     def add(self, peer: Peer) -> None:
         """Receive from this peer too, beginning with what its pipe holds already."""
