@@ -508,7 +508,7 @@ def test_after_a_pause_nothing_is_asked_where_nothing_is_missing():
 
 def test_during_a_pause_nothing_is_asked_about_late_numbers():
     consumer = of_vllm("a0", "a1", "a2")
-    consumer.order._quiet_until = 99.0
+    consumer.order._questions.quiet_until = 99.0
     consumer.live("b0", "b1")
     assert consumer.waits() == []
     assert consumer.asks is None

@@ -39,14 +39,14 @@ from zerohop.serving.kv.deliveries import (
     Undecodable,
 )
 from zerohop.serving.kv.events import AllBlocksCleared
-from zerohop.serving.kv.questions import Ask, Held, Item, OrderOptions, Question
-from zerohop.serving.kv.replies import replay_request, snapshot_request
+from zerohop.serving.kv.questions import Held, Item, OrderOptions, Question, Questions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from zerohop.serving.kv.deliveries import Delivery
+    from zerohop.serving.kv.questions import Ask
     from zerohop.serving.kv.replies import Head
 
 __all__ = ["Order"]
@@ -68,7 +68,6 @@ class Order:
         self.worker = worker
         self.dp_rank: int | None = None
         self.health = Health.CATCHING_UP
-        self._ids = ids
         self._options = options
         self._out: list[Delivery] = []
         # What was applied. `_last` is the payload of batch `_next - 1`, where that was applied.
@@ -83,18 +82,13 @@ class Order:
         self._held = Held(options.max_held, options.max_held_octets)
         self._doubt_at: float | None = None  # late numbers have come that nothing explains yet
         self._check_at: float | None = None
-        # The publisher.
-        self._question: Question | None = None
-        self._extended: bool | None = None  # whether it speaks our form
-        self._incarnation = b""
-        self._has_snapshots = True
-        self._fruitless = 0  # questions in a row
-        self._quiet_until: float | None = None  # nothing is asked before
+        self._questions = Questions(ids, options)
 
     @property
     def ask(self) -> Ask | None:
         """The question that should be open now."""
-        return self._question.ask if self._question else None
+        question = self._questions.open
+        return question.ask if question else None
 
     @property
     def next_seq(self) -> int:
@@ -104,7 +98,7 @@ class Order:
     def start(self, now: float) -> list[Delivery]:
         """The sockets are there: ask for what was before."""
         self._check_later(now)
-        if self._options.replay and not self._begun and self._question is None:
+        if self._options.replay and not self._begun and self._questions.open is None:
             self._ask_replay(now)
         return self._deliver()
 
@@ -116,8 +110,8 @@ class Order:
         self._heard = -1
         self._joined = False
         self._held.clear()
-        self._fruitless, self._quiet_until, self._doubt_at = 0, None, None
-        self._extended, self._has_snapshots = self._extended or None, True
+        self._doubt_at = None
+        self._questions.renew()
         if self._options.replay:
             self._seek_anew(now)  # an answer from before may lack what was sent since
         elif self._begun:
@@ -139,28 +133,29 @@ class Order:
             self._take_late(item, now)
         else:
             self._held.add(item)
-            if self._question is None:
+            if self._questions.open is None:
                 self._go_on(now)
         return self._deliver()
 
     def head(self, ask_id: int, head: Head, now: float) -> list[Delivery]:
         """What our publisher says before its batches."""
-        question = self._question
-        if question is None or question.ask.id != ask_id:
+        question = self._questions.find(ask_id)
+        if question is None:
             return self._deliver()
         question.head, question.deadline = head, now + self._options.silence
-        self._extended = True
-        if self._incarnation not in (b"", head.incarnation) or head.next < self._next:
+        known = self._questions
+        known.extended = True
+        if known.incarnation not in (b"", head.incarnation) or head.next < self._next:
             self._restart("the publisher has another incarnation")
-            self._incarnation = head.incarnation
+            known.incarnation = head.incarnation
             self._ask_replay(now)
         elif question.kind == "snapshot":
             if head.too_old:
                 question.parts = None
         else:
-            if self._incarnation or self._last is None:
-                self._incarnation, question.proved = head.incarnation, True
-            if head.too_old and self._has_snapshots:
+            if known.incarnation or self._last is None:
+                known.incarnation, question.proved = head.incarnation, True
+            if head.too_old and known.has_snapshots:
                 self._ask_snapshot(now)
             elif head.too_old:
                 self._skip_to(head.oldest, "the publisher has neither the batches nor a snapshot")
@@ -169,8 +164,8 @@ class Order:
 
     def replied(self, ask_id: int, item: Item, now: float) -> list[Delivery]:
         """A batch of a replay or a snapshot."""
-        question = self._question
-        if question is None or question.ask.id != ask_id:
+        question = self._questions.find(ask_id)
+        if question is None:
             return self._deliver()
         if question.kind == "snapshot" or item.seq > question.last_seq:
             question.deadline = now + self._options.silence
@@ -183,13 +178,13 @@ class Order:
 
     def end(self, ask_id: int, now: float) -> list[Delivery]:
         """The last reply to a question."""
-        question = self._question
-        if question is None or question.ask.id != ask_id:
+        question = self._questions.find(ask_id)
+        if question is None:
             return self._deliver()
-        self._question = None
+        self._questions.open = None
         if question.extended and question.head is None:  # it is of another make
-            self._extended = self._has_snapshots = False
-            if self._incarnation:
+            self._questions.extended = self._questions.has_snapshots = False
+            if self._questions.incarnation:
                 self._restart("another publisher is there now")
             self._ask_replay(now)
         elif question.kind == "snapshot":
@@ -206,20 +201,22 @@ class Order:
 
     def next_deadline(self) -> float | None:
         """When :meth:`handle_deadline` has something to do, if ever."""
-        asked = self._question.deadline if self._question else None
-        times = (asked, self._quiet_until, self._doubt_at, self._check_at)
+        known = self._questions
+        asked = known.open.deadline if known.open else None
+        times = (asked, known.quiet_until, self._doubt_at, self._check_at)
         return min((each for each in times if each is not None), default=None)
 
     def handle_deadline(self, now: float) -> list[Delivery]:
         """Give up what was not answered; ask again what was put off."""
-        question = self._question
+        known = self._questions
+        question = known.open
         if question is not None and now >= question.deadline:
-            self._question = None
+            known.open = None
             self._give_up(question, now)
-        if self._quiet_until is not None and now >= self._quiet_until:
-            self._quiet_until, self._fruitless = None, 0
-            if self._question is None and not self._whole:
-                self._has_snapshots = self._extended is not False
+        if known.quiet_until is not None and now >= known.quiet_until:
+            known.quiet_until, known.fruitless = None, 0
+            if known.open is None and not self._whole:
+                known.has_snapshots = known.extended is not False
                 self._seek_anew(now)
         doubt = self._doubt_at is not None and now >= self._doubt_at
         if doubt:
@@ -227,7 +224,7 @@ class Order:
         if self._check_at is not None and now >= self._check_at:
             self._check_later(now)
             doubt = not self._adrift
-        if doubt and self._question is None and self._may_ask():
+        if doubt and known.open is None and known.may_ask():
             self._ask_replay(now)
         return self._deliver()
 
@@ -236,7 +233,7 @@ class Order:
     def _deliver(self) -> list[Delivery]:
         if not self._whole:
             health = Health.LOST
-        elif self._question is not None or not self._begun or self._is_missing():
+        elif self._questions.open is not None or not self._begun or self._is_missing():
             health = Health.CATCHING_UP
         else:
             health = Health.LIVE
@@ -249,7 +246,7 @@ class Order:
     def _apply(self, item: Item) -> None:
         self._next, self._last = item.seq + 1, item.payload
         self._begun = True
-        self._fruitless = 0
+        self._questions.fruitless = 0
         batch = item.batch
         if isinstance(batch, Malformed):
             self._out.append(Undecodable(self.worker, self.dp_rank, item.seq, batch))
@@ -267,8 +264,7 @@ class Order:
         self._begun, self._whole, self._adrift = False, True, False
         self._joined, self._heard, self._doubt_at = False, -1, None
         self._held.clear()
-        self._question, self._incarnation = None, b""
-        self._has_snapshots, self._fruitless = self._extended is not False, 0
+        self._questions.forget()
 
     def _lose(self, reason: str) -> None:
         self._out.append(Lost(self.worker, self.dp_rank, reason))
@@ -288,14 +284,14 @@ class Order:
         """Apply what is held and next; ask for what is missing, or go on without it."""
         self._drain()
         while self._is_missing():
-            if self._may_ask():
+            if self._questions.may_ask():
                 self._ask_replay(now)
                 return
             seq = self._held.lowest() if len(self._held) else self._heard + 1
             self._skip_to(seq, f"batches {self._next} to {seq - 1} are missing, and not to be had")
             self._joined = True
             self._drain()
-        if not self._whole and self._has_snapshots and self._may_ask():
+        if not self._whole and self._questions.has_snapshots and self._questions.may_ask():
             self._ask_snapshot(now)
 
     def _drain(self) -> None:
@@ -319,7 +315,7 @@ class Order:
                 self._heard = item.seq
                 self._held.add(item)
                 self._go_on(now)
-        elif self._question is None and self._doubt_at is None:
+        elif self._questions.open is None and self._doubt_at is None:
             self._doubt_at = now + self._options.silence
 
     # The publisher.
@@ -328,13 +324,6 @@ class Order:
         if self._options.check is not None and self._options.replay:
             self._check_at = now + self._options.check
 
-    def _may_ask(self) -> bool:
-        return (
-            self._options.replay
-            and self._quiet_until is None
-            and self._fruitless < self._options.attempts
-        )
-
     def _seek_anew(self, now: float) -> None:
         if self._adrift:  # nothing is known, so there is nothing to lose: from the beginning
             self._next, self._last = self._options.first, None
@@ -342,32 +331,10 @@ class Order:
         self._ask_replay(now)
 
     def _ask_replay(self, now: float) -> None:
-        extended = self._extended
-        if extended is None:  # every second time in vLLM's form, if ours is not answered
-            extended = self._fruitless % 2 == 0
-        by_incarnation = extended and self._incarnation != b""
-        overlap = self._last is not None and not by_incarnation
-        start = self._next - overlap
-        ask_id = next(self._ids)
-        ask = Ask(
-            ask_id, replay_request(start, ask_id if extended else None), f"a replay from {start}"
-        )
-        self._question = Question(
-            ask,
-            "replay",
-            extended,
-            not overlap and not by_incarnation,
-            self._next,
-            self._joined,
-            now + self._options.silence,
-        )
+        self._questions.ask_replay(self._next, self._last, self._joined, now)
 
     def _ask_snapshot(self, now: float) -> None:
-        ask_id = next(self._ids)
-        ask = Ask(ask_id, snapshot_request(ask_id), "a snapshot")
-        self._question = Question(
-            ask, "snapshot", True, True, self._next, self._joined, now + self._options.silence
-        )
+        self._questions.ask_snapshot(self._next, self._joined, now)
 
     def _prove(self, question: Question, item: Item, now: float) -> bool:
         """Look at the first replies; return whether this one is to be taken."""
@@ -382,7 +349,7 @@ class Order:
             return False
         question.proved = True
         if question.head is not None:
-            self._incarnation = question.head.incarnation
+            self._questions.incarnation = question.head.incarnation
         return True
 
     def _take(self, question: Question, item: Item) -> None:
@@ -418,7 +385,7 @@ class Order:
     def _end_snapshot(self, question: Question, now: float) -> None:
         head, parts = question.head, question.parts
         if head is None or parts is None:
-            self._has_snapshots = False
+            self._questions.has_snapshots = False
             if self._begun and not self._is_missing():
                 self._go_on(now)
             else:
@@ -429,23 +396,25 @@ class Order:
         self._out.append(Snapshot(self.worker, self.dp_rank, head.next, tuple(parts)))
         self._next, self._last = head.next, None
         self._begun, self._whole, self._adrift, self._joined = True, True, False, False
-        self._incarnation, self._fruitless = head.incarnation, 0
+        self._questions.incarnation, self._questions.fruitless = head.incarnation, 0
         self._held.drop_below(head.next)
         self._go_on(now)
 
     def _count(self, question: Question) -> None:
         """Count a question that brought nothing, though something is missing."""
         helped = self._next > question.next_seq or self._joined > question.joined
-        self._fruitless = 0 if helped or not self._is_missing() else self._fruitless + 1
+        self._questions.fruitless = (
+            0 if helped or not self._is_missing() else self._questions.fruitless + 1
+        )
 
     def _give_up(self, question: Question, now: float) -> None:
         if question.kind == "replay":
             helped = self._next > question.next_seq
-            self._fruitless = 0 if helped else self._fruitless + 1
-            if self._fruitless < self._options.attempts:
+            self._questions.fruitless = 0 if helped else self._questions.fruitless + 1
+            if self._questions.fruitless < self._options.attempts:
                 self._ask_replay(now)
                 return
-        self._quiet_until = now + self._options.pause
+        self._questions.quiet_until = now + self._options.pause
         if not self._joined and not self._is_missing():  # nobody says whether it is still the same
             self._lose(f"the publisher does not answer when asked for {question.ask.what}")
             self._adrift = True

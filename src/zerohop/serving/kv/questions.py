@@ -1,17 +1,25 @@
-"""What an order works with: batches with their numbers, those that are held, the open question."""
+"""What an order works with: batches with their numbers, those that are held, and questions.
+
+A :class:`Question` is one that is open; :class:`Questions` is what is known of the publisher, from
+which follows whether it is asked, and in which form.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Literal
 
+from zerohop.serving.kv.replies import replay_request, snapshot_request
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from zerohop.serving.errors import Malformed
     from zerohop.serving.kv.events import EventBatch
     from zerohop.serving.kv.replies import Head
 
-__all__ = ["Ask", "Held", "Item", "OrderOptions", "Question"]
+__all__ = ["Ask", "Held", "Item", "OrderOptions", "Question", "Questions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +111,79 @@ class Question:
     fits: bool = False
     parts: list[EventBatch] | None = field(default_factory=list)
     octets: int = 0
+
+
+class Questions:
+    """What is known of the publisher, and whether it is worth while to ask it.
+
+    Attributes:
+        open: the question that is open.
+        extended: whether the publisher speaks our form; ``None``: that is yet to be seen.
+        incarnation: our publisher's, once it is proved that what was applied is of it.
+        has_snapshots: as far as is known.
+        fruitless: how many questions in a row brought nothing.
+        quiet_until: nothing is asked before.
+    """
+
+    __slots__ = (
+        *("_ids", "_options", "extended", "fruitless", "has_snapshots"),
+        *("incarnation", "open", "quiet_until"),
+    )
+
+    def __init__(self, ids: Iterator[int], options: OrderOptions) -> None:
+        self._ids, self._options = ids, options
+        self.open: Question | None = None
+        self.extended: bool | None = None
+        self.incarnation = b""
+        self.has_snapshots = True
+        self.fruitless = 0
+        self.quiet_until: float | None = None
+
+    def find(self, ask_id: int) -> Question | None:
+        """Return the open question, if it is this one."""
+        return self.open if self.open is not None and self.open.ask.id == ask_id else None
+
+    def may_ask(self) -> bool:
+        """Whether there is somebody to ask, who has not failed to answer too often."""
+        patient = self.fruitless < self._options.attempts
+        return self._options.replay and patient and self.quiet_until is None
+
+    def ask_replay(self, next_seq: int, last: bytes | None, joined: bool, now: float) -> None:
+        """Open a question for what comes after the last applied batch."""
+        extended = self.extended
+        if extended is None:  # every second time in vLLM's form, if ours is not answered
+            extended = self.fruitless % 2 == 0
+        by_incarnation = extended and self.incarnation != b""
+        overlap = last is not None and not by_incarnation
+        start = next_seq - overlap
+        ask_id = next(self._ids)
+        frames = replay_request(start, ask_id if extended else None)
+        self.open = Question(
+            Ask(ask_id, frames, f"a replay from {start}"),
+            "replay",
+            extended,
+            not overlap and not by_incarnation,
+            next_seq,
+            joined,
+            now + self._options.silence,
+        )
+
+    def ask_snapshot(self, next_seq: int, joined: bool, now: float) -> None:
+        """Open a question for the present blocks."""
+        ask_id = next(self._ids)
+        ask = Ask(ask_id, snapshot_request(ask_id), "a snapshot")
+        deadline = now + self._options.silence
+        self.open = Question(ask, "snapshot", True, True, next_seq, joined, deadline)
+
+    def forget(self) -> None:
+        """The publisher has restarted: what is open is void, and it has an incarnation anew."""
+        self.open, self.incarnation = None, b""
+        self.has_snapshots, self.fruitless = self.extended is not False, 0
+
+    def renew(self) -> None:
+        """There is a new connection, so there may be another publisher, and it may answer now."""
+        self.fruitless, self.quiet_until = 0, None
+        self.extended, self.has_snapshots = self.extended or None, True
 
 
 class Held:
