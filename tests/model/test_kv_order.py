@@ -8,6 +8,7 @@ ages; its replies may be lost on the way (vLLM's ROUTER drops), its ring is shor
 import os
 from collections import Counter, deque
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -40,7 +41,8 @@ EVENTS = st.one_of(
     st.builds(lambda h: BlockRemoved([h], "GPU"), HASHES),
     st.builds(AllBlocksCleared),
 )
-MAX = int(os.environ.get("KV_EXAMPLES", "100"))
+SOAK = float(os.environ.get("SOAK", "0"))  # seconds, about
+EXAMPLES = 100 + int(60 * SOAK)
 encode = BatchEncoder().encode_events
 
 
@@ -265,7 +267,8 @@ def covers(truth, view):
     )
 
 
+@pytest.mark.timeout(60 + 3 * SOAK)
 def test_the_view_is_the_truth_or_declared_lost():
     run_state_machine_as_test(
-        KvMachine, settings=settings(max_examples=MAX, stateful_step_count=40, deadline=None)
+        KvMachine, settings=settings(max_examples=EXAMPLES, stateful_step_count=40, deadline=None)
     )
