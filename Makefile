@@ -68,7 +68,7 @@ test: .venv/ready
 # Every round has a seed of its own, which a test that fails has printed: SEED=... repeats it.
 soak: .venv/ready
 	SOAK=$(or $(SECONDS),10) .venv/bin/python -X dev -bb -m pytest tests/stress \
-		tests/model/test_blocking.py $(ARGS)
+		tests/model/test_blocking.py tests/model/test_kv_order.py $(ARGS)
 
 check: .venv/ready
 	.venv/bin/ruff check .
