@@ -103,7 +103,7 @@ def test_an_error_says_what_happened_and_keeps_the_values(error, text, attribute
 def test_foreign_values_are_cut_in_the_text_and_whole_beside_it(error):
     assert len(str(error)) < 150
     assert "..." in str(error)
-    assert "x" * 100 in str(getattr(error, "data", getattr(error, "value", None)))
+    assert len(getattr(error, "data", None) or error.value) == 100
 
 
 def test_what_to_do_is_a_note():
