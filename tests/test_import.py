@@ -69,6 +69,7 @@ RARE = {  # what few programs need of ours
         "zerohop.wire.raw",
     ),
     *("zerohop.patterns.publish", "zerohop.patterns.reqrep", "zerohop.patterns.router"),
+    "zerohop.wire.wrapping",
     *("zerohop.patterns.stream", "zerohop.sync.poller", "zerohop.sync.system_items"),
 }
 UNSET = {"zerohop.core.option_table", "zerohop.core.option_shapes", "zerohop.wire.z85"}

@@ -44,7 +44,6 @@ from zerohop.wire.greeting import (
     encode_greeting,
 )
 from zerohop.wire.heartbeat import Heartbeat, HeartbeatOptions
-from zerohop.wire.wrapping import Wrapping
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from zerohop.wire.frames import Buffer, Message
     from zerohop.wire.greeting import Greeting
     from zerohop.wire.mechanism import Mechanism
+    from zerohop.wire.wrapping import Wrapping
 
     Phase: TypeAlias = Literal["greeting", "handshake", "traffic", "closed"]
 
@@ -400,6 +400,8 @@ class Connection:
         self.has_output = self.has_output or bool(self._subscriptions)
         self._decoder = FrameDecoder(self._max_message_size)
         if not self._mechanism.plain:
+            from zerohop.wire.wrapping import Wrapping  # NULL has no use for it
+
             self._wrapping = Wrapping(self._mechanism, self._max_message_size)
             self._decoder = FrameDecoder(self._wrapping.outer_limit())
             self.encode = self._wrapping.encode

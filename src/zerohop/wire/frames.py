@@ -199,5 +199,5 @@ def encode_header(flags: int, size: int) -> bytes:
     return bytes((flags | LONG,)) + size.to_bytes(8, "big")
 
 
-_HEADERS = [encode_header(0, size) for size in range(_SHORT)]
-_MORE_HEADERS = [encode_header(MORE, size) for size in range(_SHORT)]
+_HEADERS = [bytes((0, size)) for size in range(_SHORT)]
+_MORE_HEADERS = [bytes((MORE, size)) for size in range(_SHORT)]
