@@ -130,6 +130,35 @@ def test_a_sleeping_driver_notices_an_earlier_timer(reactor):
     assert join()
 
 
+@pytest.mark.parametrize("before", ["nobody came", "a caller came and left", "it drives"])
+def test_the_helper_comes_by_for_what_no_caller_did_in_time(reactor, ends, before):
+    done = threading.Event()
+    if before == "a caller came and left":
+        call(reactor, "add_reader", ends[0].fileno(), lambda: None)
+        assert not wait(reactor, Waiter(reactor), 0.001)
+    elif before == "it drives":
+        call(reactor, "add_reader", ends[0].fileno(), lambda: None)
+        until(lambda: reactor._asleep)
+    call(reactor, "call_by", reactor.time() + 0.001, done.set)
+    assert done.wait(SOON)
+
+
+def test_for_what_a_caller_will_do_no_helper_is_woken(reactor, ends, monkeypatch):
+    """As long as callers come and go it looks by itself whether they still do."""
+    call(reactor, "add_reader", ends[0].fileno(), lambda: None)
+    called, done = [], threading.Event()
+    with reactor.lock:
+        while True:
+            assert not reactor.wait(Waiter(reactor), reactor.time() + REST / 4)
+            if reactor._helper.awake and not reactor._asleep:
+                break
+        with monkeypatch.context() as patched:
+            patched.setattr(reactor._helper, "call", lambda: called.append("helper"))
+            reactor.call_by(reactor.time() + 0.001, done.set)
+    assert not called
+    assert done.wait(SOON)
+
+
 def test_cancelled_timers_do_not_pile_up(reactor):
     with reactor.lock:
         for n in range(10_000):

@@ -16,6 +16,7 @@ class Ground:
         self.now = 100.0
         self.written = []  # how many messages went with each write
         self.calls = []  # what the reactor was asked to call, and when
+        self.visited = []  # likewise, when it happens to come by
         self.kernel_full = False
         self.writing = 0.0  # seconds that each write takes
         self.pipe = Pipe(hwm)
@@ -32,9 +33,13 @@ class Ground:
     def call_at(self, when, callback):
         self.calls.append((when, callback))
 
+    def call_by(self, when, callback):
+        self.visited.append((when, callback))
+
     def run(self):
         """Let the helper come: whatever it was asked to call, in order of time."""
-        calls, self.calls = sorted(self.calls, key=lambda call: call[0]), []
+        calls = sorted(self.calls + self.visited, key=lambda call: call[0])
+        self.calls, self.visited = [], []
         for when, callback in calls:
             self.now = max(self.now, when)
             callback()
@@ -103,6 +108,60 @@ def test_waiting_writes_what_was_left(ground):
     assert ground.written == [1, 1, 1, 1, 6]
     ground.outflow.write_out()
     assert len(ground.written) == 5
+
+
+def burst_and_wait(ground, count):
+    """What a server does: answer all that has come, then wait for more."""
+    ground.send(count)
+    ground.visits += 1
+    ground.outflow.write_out()
+
+
+def test_who_comes_to_wait_after_each_burst_writes_it_in_two_and_calls_no_helper(ground):
+    burst_and_wait(ground, 20)
+    assert len(ground.calls) == 1
+    ground.run()
+    ground.written.clear()
+    for _ in range(10):
+        burst_and_wait(ground, 20)
+    assert ground.written == [1, 19] * 10
+    assert not ground.calls
+    assert len(ground.visited) == 1
+
+
+def test_what_its_wait_has_written_is_not_written_again_by_the_helper(ground):
+    burst_and_wait(ground, 20)
+    ground.run()
+    assert not ground.unwritten
+    assert ground.written == [1, 1, 1, 1, 16]
+
+
+def test_if_it_does_not_come_the_helper_does_and_is_called_at_once_the_next_time(ground):
+    burst_and_wait(ground, 20)
+    ground.run()
+    ground.written.clear()
+    ground.send(20, gap=1e-6)
+    assert ground.written == [1]
+    assert not ground.calls
+    ground.run()
+    assert ground.written == [1, 19]
+    ground.now += 1
+    ground.written.clear()
+    ground.send(20)
+    assert ground.written == [1] * 4
+    assert len(ground.calls) == 1
+
+
+def test_a_lone_message_is_written_at_once_though_the_helper_may_come_by(ground):
+    burst_and_wait(ground, 20)
+    ground.run()
+    burst_and_wait(ground, 20)
+    assert ground.visited
+    ground.written.clear()
+    ground.send(gap=1)
+    ground.visits += 1
+    ground.send()
+    assert ground.written == [1, 1]
 
 
 def test_the_helper_comes_at_most_once_a_tick(ground):

@@ -112,6 +112,16 @@ class Reactor:
             self._rouse()  # whoever sleeps has counted on a later time
         return handle
 
+    def call_by(self, when: float, callback: Callable[..., object]) -> None:
+        """As :meth:`call_at`, for what a caller will most likely have done by then.
+
+        No helper is woken for it: one that looks now and then whether callers still come and go
+        will see it, a few milliseconds later.
+        """
+        first = self._timers.add(Handle(callback, (), when))
+        if first and (self._asleep or not self._helper.awake):
+            self._rouse()
+
     def add_reader(self, fd: int, callback: Callable[..., object], *args: Any) -> None:
         """Run a callback in every turn in which ``fd`` has something to read, or is broken."""
         if not self.closed:

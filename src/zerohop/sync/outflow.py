@@ -9,6 +9,10 @@ sending without waiting for anything would pay a system call a message; so after
 * the helper thread comes to it: at once, but at most once a ``_TICK``, for each of its visits
   takes the interpreter from the program that sends.
 
+A program that answers many at once and then waits for more, again and again, needs no helper: if
+it came to wait before the helper the last time, only the first message is written at once, and the
+helper is not called; it looks by itself a few milliseconds later, if the program did not wait.
+
 A sender that fills 64 KiB on its lane again and again is a *stream*. Its pipe is not put to sleep
 when it has been emptied, for then the next message would be the first of a batch, and written
 alone; it is looked at every ``_TICK`` until it rests.
@@ -52,7 +56,7 @@ class Outflow:
 
     __slots__ = (
         "_at_once", "_core", "_count", "_helped", "_last", "_moment", "_pending", "_pump",
-        "_reactor", "_scheduled", "_stream", "_streamed", "_visits", "mark",
+        "_reactor", "_scheduled", "_stream", "_streamed", "_visits", "_waits", "mark",
     )  # fmt: skip
 
     def __init__(
@@ -69,6 +73,7 @@ class Outflow:
         self._visits = 0  # the reactor's, then
         self._pending = 0  # octets sent and left to be written later
         self._scheduled = False  # the helper will come
+        self._waits = False  # the program was quicker, the last time that anything was left
         self._helped = 0.0  # when it came last
         self._stream: Pipe | None = None  # awake though empty
         self._streamed = False  # since the last tick
@@ -108,7 +113,7 @@ class Outflow:
         self._pending += size + _OVERHEAD
         full = full or self._pending >= _BATCH_SIZE
         inproc = self._core.context.readable  # an inproc reader waits for nothing but this
-        if self._scheduled and not (full or inproc):
+        if self._scheduled and not (self._waits or full or inproc):
             return
         reactor = self._reactor
         now = monotonic()
@@ -117,19 +122,22 @@ class Outflow:
             self._count = 0
         self._last = now
         self._count += 1
-        if self._count <= _AT_ONCE or full or inproc or self._at_once:
+        at_once = self._count <= (1 if self._waits else _AT_ONCE)
+        if at_once or full or inproc or self._at_once:
             self._pending = 0
             self._pump()
             self._last = monotonic()
             self._moment = min(max(self._last - now, _MOMENT), _TICK)
-            return
-        self._choose_mark(size)
-        reactor.unwritten[self] = None
-        if now - self._helped > _TICK:
-            reactor.call_soon(self._on_help)
-        else:
-            reactor.call_at(self._helped + _TICK, self._on_help)
-        self._scheduled = True
+        elif not self._scheduled:
+            self._choose_mark(size)
+            reactor.unwritten[self] = None
+            if self._waits:
+                reactor.call_by(now + _TICK, self._on_help)
+            elif now - self._helped > _TICK:
+                reactor.call_soon(self._on_help)
+            else:
+                reactor.call_at(self._helped + _TICK, self._on_help)
+            self._scheduled = True
 
     def write_out(self) -> None:
         """The program waits now: write whatever there is."""
@@ -140,6 +148,7 @@ class Outflow:
             self._pump()
             stream.asleep = False
         elif self._pending:
+            self._waits = True
             self._pending = 0
             self._pump()
 
@@ -156,12 +165,14 @@ class Outflow:
 
     def _on_help(self) -> None:
         self._scheduled = False
-        self._helped = monotonic()
-        self._moment = max(self._moment / 2, _MOMENT)  # or one long write would be for ever
         if self._stream is None:
             self._reactor.unwritten.pop(self, None)
-        self._pending = 0
-        self._pump()
+        if self._pending:
+            self._waits = False
+            self._helped = monotonic()
+            self._moment = max(self._moment / 2, _MOMENT)  # or one long write would be for ever
+            self._pending = 0
+            self._pump()
 
     def _on_tick(self) -> None:
         pipe = self._stream
