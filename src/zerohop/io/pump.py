@@ -295,8 +295,10 @@ class Pump:
 
     def flush_later(self, peer: Peer) -> None:
         """Go on writing in the loop's next turn: others are waiting for theirs."""
-        self.core.links.room_for_others.append(peer)
-        if self._later is None and self.loop is not None:
+        waiting = self.core.links.room_for_others
+        waiting.append(peer)
+        # Not whether _later is set: a signal handler may be called back before that.
+        if len(waiting) == 1 and self.loop is not None:
             self._later = self.loop.call_soon(self._on_later)
 
     def _on_later(self) -> None:

@@ -33,7 +33,7 @@ from time import monotonic
 from zerohop.io.callbacks import Descriptors, Handle, Timers
 from zerohop.io.lookout import disturb, moment
 from zerohop.io.readiness import READ, WRITE
-from zerohop.io.seat import FOREVER, LONGEST_NAP, Helper, Waiter, take_back
+from zerohop.io.seat import FOREVER, LONGEST_NAP, Helper, Waiter, held_twice, take_back
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -179,8 +179,12 @@ class Reactor:
                     # A signal handler may call us in the middle of our own sleep: drive as well.
                     if not self._driver or self._driver == get_ident():
                         self.turn(left, waiter)
-                    else:
+                    elif not held_twice(self.lock):
                         self._park(waiter, left)
+                    else:
+                        # It interrupts our work with the lock, without which whoever is in the
+                        # seat cannot go on: drive beside it.
+                        self.turn(left, waiter)
                 return True
             finally:
                 self._inside -= 1
@@ -214,15 +218,22 @@ class Reactor:
             outflow.write_out()
 
     def _park(self, waiter: Waiter, seconds: float) -> None:
-        self._parked.append(waiter)
+        parked, me = self._parked, get_ident()
+        # The call that a signal handler interrupts, in which we are, cannot take the seat before
+        # the handler returns: it shall not be offered to it meanwhile.
+        below = [each for each in parked if each.thread == me]
+        for each in below:
+            parked.remove(each)
+        parked.append(waiter)
         disturb()
         if self._helper.drives:
             self.ring()  # it sees that a caller has come and offers the seat
         try:
             waiter.park(self.lock, seconds)
         finally:
-            if waiter in self._parked:
-                self._parked.remove(waiter)
+            if waiter in parked:
+                parked.remove(waiter)
+            parked.extend(below)
 
     def leave(self) -> None:
         """The seat may be free: offer it to a parked caller, or see that the helper knows."""

@@ -36,6 +36,13 @@ def take_back(lock: Any) -> None:
             continue
 
 
+def held_twice(lock: Any) -> bool:
+    """Whether a lock that is ours was ours before: we are in a signal handler, in a callback."""
+    if hasattr(lock, "_recursion_count"):  # CPython from 3.11.5 on
+        return bool(lock._recursion_count() > 1)
+    return " count=1 " not in repr(lock)
+
+
 class Waiter:
     """One blocked call. Whoever makes true what it waits for calls :meth:`wake`, lock held.
 
@@ -46,15 +53,17 @@ class Waiter:
     Attributes:
         done: it was woken; :meth:`Reactor.wait` returns.
         lookout: as above.
+        thread: the call's; known since it was parked for the first time.
     """
 
-    __slots__ = ("_gate", "_reactor", "done", "lookout")
+    __slots__ = ("_gate", "_reactor", "done", "lookout", "thread")
 
     def __init__(self, reactor: Reactor, lookout: Lookout | None = None) -> None:
         self._reactor = reactor
         self.lookout = lookout
         self._gate: threading.Lock | None = None
         self.done = False
+        self.thread = 0
 
     def wake(self) -> None:
         """Let the call go on; a second time changes nothing."""
@@ -75,6 +84,7 @@ class Waiter:
         """Sleep without the lock until woken, offered the seat, or ``seconds`` later."""
         gate = self._gate = threading.Lock()
         gate.acquire()
+        self.thread = threading.get_ident()
         try:
             lock.release()
             gate.acquire(timeout=-1 if seconds == FOREVER else seconds)

@@ -41,6 +41,7 @@ class Stream:
 
     __slots__ = (
         "_blocked",
+        "_busy",
         "_driver",
         "_fd",
         "_link",
@@ -59,6 +60,7 @@ class Stream:
         self._fd = sock.fileno()
         self._link = link
         self._blocked = False
+        self._busy = False  # a signal handler that waits must not move octets in the middle of it
         self._paused = True
         self._read_size = READ_SIZE
         self._view: memoryview | None = None  # where the rest of a large frame belongs
@@ -98,13 +100,16 @@ class Stream:
 
     def _on_readable(self) -> None:
         with self._driver.lock:
-            if self.closed or self._paused:
+            if self.closed or self._paused or self._busy:
                 return
+            self._busy = True
             try:
                 new = self._read()
             except BaseException:
                 self._interrupted()
                 raise
+            finally:
+                self._busy = False
             if new:
                 self._driver.pump()
 
@@ -117,13 +122,16 @@ class Stream:
         """
         link = self._link
         before = link.octets_in
-        if self.closed or self._paused or self._view is not None:
+        if self.closed or self._paused or self._view is not None or self._busy:
             return False
+        self._busy = True
         try:
             new = self._read()
         except BaseException:
             self._interrupted()
             raise
+        finally:
+            self._busy = False
         if new:
             self._driver.pump()
         return link.octets_in != before or self.closed
@@ -203,13 +211,16 @@ class Stream:
 
     def write(self) -> None:
         """Write what the link has until it is empty or the kernel is full."""
-        if self._blocked or self.closed:
+        if self._blocked or self.closed or self._busy:
             return
+        self._busy = True
         try:
             self._write()
         except BaseException:
             self._interrupted()
             raise
+        finally:
+            self._busy = False
 
     def _write(self) -> None:
         link, links = self._link, self._links
