@@ -1,6 +1,7 @@
 """A child process sees closed sockets, and begins anew."""
 
 import os
+import sys
 import threading
 
 import pytest
@@ -79,3 +80,46 @@ def test_every_socket_in_the_child_is_told_that_it_was_closed(made_by):
     assert (s._ended, context.closed) == (False, False)
     s.close()
     original.term()
+
+
+def test_threads_may_fork_at_the_same_time():
+    """Each gives back the locks that it has taken, and no others."""
+    context = PlainContext()
+    children, failures = [], []
+
+    def fork_again_and_again():
+        for _ in range(5):
+            child = os.fork()
+            if not child:
+                os._exit(0 if context.closed else 1)
+            children.append(os.waitpid(child, 0)[1])
+
+    hook, sys.unraisablehook = sys.unraisablehook, failures.append
+    try:
+        threads = [threading.Thread(target=fork_again_and_again) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.unraisablehook = hook
+    assert children == [0] * 20
+    assert failures == []
+    context.term()
+
+
+def test_a_child_can_ask_for_the_shared_context_though_another_thread_was_just_asking():
+    inside, go_on = threading.Event(), threading.Event()
+
+    class Slow(PlainContext):
+        def _start(self):
+            inside.set()
+            go_on.wait(0.2)  # for ever, in the child: the thread is not there
+
+    making = threading.Thread(target=Slow.instance)
+    making.start()
+    inside.wait()
+    assert in_child(lambda: PlainContext.instance().closed) == "False"
+    go_on.set()
+    making.join()
+    Slow.instance().term()

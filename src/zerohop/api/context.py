@@ -18,8 +18,8 @@ import threading
 import warnings
 import weakref
 
+from zerohop.api import fork
 from zerohop.api.context_options import ContextOptionAccess
-from zerohop.api.fork import contexts as _at_fork
 from zerohop.api.socket import SocketBase, name_of
 from zerohop.constants import ContextOption, Errno
 from zerohop.core.options import ContextOptions
@@ -85,7 +85,7 @@ class ContextBase(ContextOptionAccess):
             self._options.set(ContextOption.IO_THREADS, io_threads)
             self._io = ContextIO()
             _by_handle[id(self._io)] = self
-        _at_fork.add(self)
+        fork.contexts.add(self)
         self._start()
         self._closed = False
 
@@ -218,9 +218,9 @@ class ContextBase(ContextOptionAccess):
                     driver.woken()
             if not self._wait_released(timeout):
                 raise Again(hint=f"the context is held by {self._holders()}")
-        self._closed = True
         if self._shadowed is None:
             self._stop()
+        self._closed = True  # at last: a signal handler may have raised, and term() called again
 
     def _holders(self) -> str:
         still_open = [repr(socket) for socket in self._sockets if not socket.closed]
@@ -314,6 +314,9 @@ class ContextBase(ContextOptionAccess):
         for socket in list(self._sockets):
             for front in (socket, *(socket._shadows or ())):
                 front._on_close()
+
+
+fork.locks.append(ContextBase._instance_lock)
 
 
 def _resolve(address: ContextBase | int) -> ContextBase:

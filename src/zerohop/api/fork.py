@@ -7,38 +7,43 @@ threads that drive them.)
 from __future__ import annotations
 
 import os
+import threading
 import weakref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from zerohop.api.context import ContextBase
 
-__all__ = ["contexts"]
+__all__ = ["contexts", "locks"]
 
 contexts: weakref.WeakSet[ContextBase] = weakref.WeakSet()
 """Every context of this process; a shadow shares the lock, and has sockets of its own."""
 
+locks: list[Any] = []
+"""What else no thread may hold while another one forks."""
+
 _PATIENCE = 1.0  # seconds; a fork must not hang because some thread does
-_held: list[ContextBase] = []
+_held: dict[int, list[Any]] = {}  # by thread: several may fork at once
 
 
 def _before_fork() -> None:
     """Let every thread finish its work with a context: the child must not inherit half of it."""
-    _held.extend(
-        context for context in list(contexts) if context._io.lock.acquire(timeout=_PATIENCE)
-    )
+    wanted = [*locks, *(context._io.lock for context in list(contexts))]
+    _held[threading.get_ident()] = [lock for lock in wanted if lock.acquire(timeout=_PATIENCE)]
 
 
 def _after_fork_in_parent() -> None:
-    for context in _held:
-        context._io.lock.release()
-    _held.clear()
+    for lock in reversed(_held.pop(threading.get_ident(), [])):
+        lock.release()
 
 
 def _after_fork_in_child() -> None:
     for context in list(contexts):
         context._abandon()
     _after_fork_in_parent()
+    _held.clear()  # of threads that are not here
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows

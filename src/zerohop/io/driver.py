@@ -62,9 +62,14 @@ class SocketDriver(Pump):
             except ZMQError as error:
                 links.records.add(Event.BIND_FAILED, error.errno or 0, address, reason=str(error))
                 raise
-            listener = self.core.listen(resolved)
-            acceptor = Acceptor(self, listener, sock, file)
-            self._acceptors[listener] = acceptor
+            try:
+                listener = self.core.listen(resolved)
+                acceptor = self._acceptors[listener] = Acceptor(self, listener, sock, file)
+            except BaseException:  # a signal handler's: nobody would ever free the address
+                sock.close()
+                if file is not None:
+                    file.remove()
+                raise
             links.records.add(Event.LISTENING, sock.fileno(), resolved)
             if self.loop is not None:
                 acceptor.start()
