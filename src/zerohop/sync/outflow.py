@@ -94,11 +94,11 @@ class Outflow:
             pipe.asleep = False
             self._streamed = True
             if self._stream is None:
-                # Last of all _stream: a signal handler may raise anywhere, and a note that nobody
-                # will come for is worse than one too many.
+                # First of all _stream: a signal handler may wait for something, and be called back
+                # before call_at() has returned. (If it raises, mend() will come.)
+                self._stream = pipe
                 self._reactor.unwritten[self] = None
                 self._reactor.call_at(monotonic() + _TICK, self._on_tick)
-                self._stream = pipe
 
     def flush(self, message: Message, *, full: bool = False) -> None:
         """A message was given to the core: write it, now or together with what may follow soon.
@@ -130,6 +130,7 @@ class Outflow:
             self._moment = min(max(self._last - now, _MOMENT), _TICK)
         elif not self._scheduled:
             self._choose_mark(size)
+            self._scheduled = True  # before it is: as with _stream
             reactor.unwritten[self] = None
             if self._waits:
                 reactor.call_by(now + _TICK, self._on_help)
@@ -137,7 +138,6 @@ class Outflow:
                 reactor.call_soon(self._on_help)
             else:
                 reactor.call_at(self._helped + _TICK, self._on_help)
-            self._scheduled = True
 
     def write_out(self) -> None:
         """The program waits now: write whatever there is."""
@@ -176,7 +176,7 @@ class Outflow:
 
     def _on_tick(self) -> None:
         pipe = self._stream
-        if pipe is None:  # a signal handler raised before it was noted
+        if pipe is None:  # mended meanwhile
             return
         if pipe.messages or self._streamed:
             self._reactor.call_at(monotonic() + _TICK, self._on_tick)
