@@ -212,6 +212,7 @@ def test_handlers_use_sockets_while_the_main_thread_waits_in_the_same_context(pr
         'assert pull.recv() == b"over"',
         'assert pull.poll() and pull.recv() == b"over"',
         'assert dict(poller.poll(1000)) == {}; assert pull.recv() == b"over"',
+        'while push.send(b"x" * 100) or pull.recv() != b"over": pass',
     ]
     running = []
     for wait in waits:
