@@ -4,7 +4,10 @@ A scenario is a class: its constructor makes the world, ``act()`` is what is int
 ``go_on()``, called in a thread after that, must succeed.
 """
 
+import contextlib
 import itertools
+import threading
+import time
 
 import zerohop as zmq
 from tests.stress.kit import TRANSPORTS
@@ -188,6 +191,122 @@ class Polling(Flood):
             poller.register(self.push, zmq.POLLOUT)
 
 
+class Workers(World):
+    """Work for three PULLs with little room, by turns; each has its own connection."""
+
+    options = (("sndhwm", 2), ("rcvhwm", 2))
+
+    def build(self):
+        self.push = self.socket("PUSH")
+        self.pulls = [self.socket("PULL") for _ in range(3)]
+        for pull in self.pulls:
+            self.push.connect(self.bind(pull, self.transport))
+        self.push.wait_connected(PATIENCE)
+        self.each_got = [[] for _ in self.pulls]
+
+    def act(self):
+        for number in range(12):
+            self.push.send(b"%d" % number)
+            if number % 4 == 3:
+                for pull, got in zip(self.pulls, self.each_got):
+                    while pull.poll(1):
+                        got.append(int(pull.recv()))
+
+    def go_on(self):
+        """Every worker gets work again."""
+        for _ in range(50):
+            missing = []
+            for pull, got in zip(self.pulls, self.each_got):
+                try:
+                    while (message := pull.recv(timeout=0.05)) != b"more":
+                        got.append(int(message))
+                except zmq.Again:
+                    missing.append(pull)
+            if not missing:
+                break
+            for _ in self.pulls:
+                self.push.send(b"more")
+        assert not missing
+        everything = [number for got in self.each_got for number in got]
+        assert len(set(everything)) == len(everything), self.each_got
+
+
+class Questions(World):
+    """REQ and REP, which take turns; a REQ that is stuck with its turn is replaced."""
+
+    def build(self):
+        self.rep = self.socket("REP")
+        self.endpoint = self.bind(self.rep, self.transport)
+        self.new_req()
+
+    def new_req(self):
+        self.req = self.socket("REQ")
+        self.req.connect(self.endpoint)
+        self.req.wait_connected(PATIENCE)
+
+    def act(self):
+        for number in range(5):
+            self.req.send(b"%d" % number)
+            self.rep.send(self.rep.recv())
+            self.got.append(int(self.req.recv()))
+
+    def go_on(self):
+        self.req.close()
+        self.new_req()
+        with contextlib.suppress(zmq.ZMQError):  # it may not be its turn
+            self.rep.send(b"to the one that has left")
+        self.req.send(b"now")
+        while (question := self.rep.recv()) != b"now":
+            self.rep.send(question)
+        self.rep.send(question)
+        assert self.req.recv() == b"now"
+
+
+class Crowd(World):
+    """Other threads receive all the time; what the main thread sends is interrupted."""
+
+    def build(self):
+        self.push, self.pull = self.pair("PUSH", "PULL")
+        self.lonely = self.socket("PULL")
+        self.lonely.rcvtimeo = -1
+        self.bind(self.lonely, self.transport)
+        self.threads = [
+            threading.Thread(target=self.receive, args=(pull,), daemon=True)
+            for pull in (self.pull, self.pull, self.lonely)
+        ]
+        for thread in self.threads:
+            thread.start()
+
+    def receive(self, pull):
+        try:
+            while True:
+                self.got.append(pull.recv())
+        except zmq.ZMQError:
+            return
+
+    def act(self):
+        for number in range(12):
+            self.push.send(b"%d" % number)
+            if number % 3 == 0:
+                self.push.poll(1)
+
+    def go_on(self):
+        for _ in range(100):
+            self.push.send(b"now")
+            if b"now" in self.got:
+                break
+            time.sleep(0.02)
+        numbers = [message for message in self.got if message != b"now"]
+        assert len(numbers) < len(self.got)
+        assert len(set(numbers)) == len(numbers), self.got
+
+    def end(self):
+        super().end()
+        for thread in self.threads:
+            thread.join(PATIENCE)
+            assert not thread.is_alive()
+
+
 class Meeting(World):
     """Sockets are made, bound, connected, used once and closed."""
 
@@ -256,5 +375,6 @@ class End(World):
 
 
 SCENARIOS = (
-    Flood, FloodWithLittleRoom, LargeMessages, Echo, News, Polling, Meeting, Returning, End,
+    Flood, FloodWithLittleRoom, LargeMessages, Echo, News, Polling, Workers, Questions, Crowd,
+    Meeting, Returning, End,
 )  # fmt: skip
