@@ -374,3 +374,22 @@ def test_a_signal_that_was_set_halfway_can_be_set(monkeypatch):
     with pytest.raises(BlockingIOError):
         os.eventfd_read(signal.fd)
     signal.close()
+
+
+# -- a poll of several
+
+
+def test_a_poll_that_is_interrupted_leaves_nobody_waiting(context, monkeypatch):
+    pull = context.socket(zmq.PULL)
+    pull.bind(f"tcp://127.0.0.1:{free_port()}")
+    poller = zmq.Poller()
+    poller.register(pull, zmq.POLLIN)
+    asked = []
+    monkeypatch.setattr(context._io, "interrupted", lambda: asked.append(1))
+    with monkeypatch.context() as patch:
+        patch.setattr(pull._reactor, "wait", interrupt)
+        with pytest.raises(Interrupted):
+            poller.poll()
+    assert asked
+    assert not pull._front.waiters.waiting
+    assert poller.poll(1) == []

@@ -253,11 +253,12 @@ class SocketDriver(Pump):
         Raises:
             ZMQError: ENOTSOCK, ETERM.
         """
-        self.pump()
-        events = self.core.events()
-        if self._descriptor is not None:
-            self._descriptor.asked()
-        return events
+        with self.context:
+            self.pump()
+            events = self.core.events()
+            if self._descriptor is not None:
+                self._descriptor.asked()
+            return events
 
     # The end
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from time import monotonic
 
 from zerohop.constants import PollEvent
+from zerohop.errors import ZMQError
 from zerohop.io.seat import FOREVER, Waiter
 from zerohop.sync.socket import Socket
 from zerohop.sync.system_items import SystemItems, descriptor_of
@@ -141,7 +142,13 @@ def zmq_poll(sockets: Sequence[tuple[Any, int]], timeout: float = -1) -> list[tu
     if not ours:
         return others.wait(timeout)
     poll = _Poll(ours, others)
-    return poll.ready() or poll.wait(timeout)
+    try:
+        return poll.ready() or poll.wait(timeout)
+    except ZMQError:
+        raise
+    except BaseException:
+        poll.interrupted()
+        raise
 
 
 class _Poll:
@@ -189,6 +196,13 @@ class _Poll:
                         return []
         finally:
             self._unwatch()
+
+    def interrupted(self) -> None:
+        """A signal handler has raised: be gone, and have everything looked at (``io.mending``)."""
+        self._unwatch()
+        for socket, _ in self._sockets:
+            with socket._driver.lock:
+                socket._driver.context.interrupted()
 
     def _watch(self) -> None:
         for socket, flags in self._sockets:

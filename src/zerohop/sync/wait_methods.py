@@ -113,13 +113,19 @@ class WaitMethods(InsightMethods, SocketOptionAccess):
             warn_of: the events of a wait that is worth a warning if it cannot end.
         """
         waiters = self._front.waiters
-        with self._driver.lock, self._driver.context:
+        with self._driver.lock:
             deadline = waiters.deadline(0, seconds, None)
-            while True:
-                self._core.check_open()
-                value = condition()
-                if value or deadline == OVER:
-                    return value
-                if warn_of and deadline != AT_ONCE:
-                    self._front.check(self, warn_of)
-                deadline = waiters.wait(mask, deadline)
+            try:
+                while True:
+                    self._core.check_open()
+                    value = condition()
+                    if value or deadline == OVER:
+                        return value
+                    if warn_of and deadline != AT_ONCE:
+                        self._front.check(self, warn_of)
+                    deadline = waiters.wait(mask, deadline)
+            except ZMQError:
+                raise
+            except BaseException:
+                self._driver.context.interrupted()
+                raise
