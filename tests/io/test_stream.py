@@ -46,6 +46,29 @@ class Join:
         return self.peers[-1]
 
 
+class Interrupted:
+    """An OS socket at whose next call, of these, a signal handler runs first, or right after."""
+
+    def __init__(self, sock, handler, *, after=False):
+        self._sock, self._handler, self._after = sock, handler, after
+
+    def __getattr__(self, name):
+        found = getattr(self._sock, name)
+        if self._handler is None or name not in ("recv", "send", "sendmsg"):
+            return found
+
+        def call(*args):
+            handler, self._handler = self._handler, None
+            if not self._after:
+                handler()
+            result = found(*args)
+            if self._after:
+                handler()
+            return result
+
+        return call
+
+
 class Stingy:
     """An OS socket that takes and gives only so many octets at a time, and now and then none."""
 
@@ -120,6 +143,23 @@ def test_a_short_message_may_leave_octet_by_octet(join, size):
         push.send(each)
     push.send_multipart([b"333", b"4"])
     peer.sees(message(b"") + message(b"1") + message(b"22") + message(b"333", b"4"))
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("writing", [False, True], ids=["reading", "writing"])
+def test_what_a_signal_handler_sends_in_the_middle_of_a_move_is_written_after_it(
+    join, world, writing, after
+):
+    dealer, peer = join(zmq.DEALER, b"ROUTER")
+    stream = stream_of(dealer)
+    stream._sock = Interrupted(stream._sock, lambda: dealer.send(b"handler"), after=after)
+    if writing:
+        dealer.send(b"1")
+        peer.sees(message(b"1") + message(b"handler"))
+    else:
+        peer.raw.sendall(message(b"1"))
+        world.loop.settle()
+        peer.sees(message(b"handler"))
 
 
 def test_a_large_message_goes_out_through_a_small_buffer(join):

@@ -40,6 +40,7 @@ class Stream:
     """
 
     __slots__ = (
+        "_asked",
         "_blocked",
         "_busy",
         "_driver",
@@ -61,6 +62,7 @@ class Stream:
         self._link = link
         self._blocked = False
         self._busy = False  # a signal handler that waits must not move octets in the middle of it
+        self._asked = False  # one has sent then, and could not write
         self._paused = True
         self._read_size = READ_SIZE
         self._view: memoryview | None = None  # where the rest of a large frame belongs
@@ -110,6 +112,9 @@ class Stream:
                 raise
             finally:
                 self._busy = False
+            if self._asked:
+                self._write_after_all()
+                new = True
             if new:
                 self._driver.pump()
 
@@ -132,6 +137,9 @@ class Stream:
             raise
         finally:
             self._busy = False
+        if self._asked:
+            self._write_after_all()
+            new = True
         if new:
             self._driver.pump()
         return link.octets_in != before or self.closed
@@ -211,7 +219,10 @@ class Stream:
 
     def write(self) -> None:
         """Write what the link has until it is empty or the kernel is full."""
-        if self._blocked or self.closed or self._busy:
+        if self._busy:
+            self._asked = True
+            return
+        if self._blocked or self.closed:
             return
         self._busy = True
         try:
@@ -221,6 +232,13 @@ class Stream:
             raise
         finally:
             self._busy = False
+        if self._asked:
+            self._write_after_all()
+
+    def _write_after_all(self) -> None:
+        """What a signal handler could not write in the middle of a move is written next."""
+        self._asked = False
+        self._links.to_write.append(self._link)
 
     def _write(self) -> None:
         link, links = self._link, self._links
