@@ -225,6 +225,19 @@ def test_waiting_writes_what_was_handed_out_of_a_publishers_stream(ground):
     assert not ground.pipe.asleep
 
 
+def test_what_follows_on_another_pipe_is_written_while_the_first_has_something_left(ground):
+    """``disconnect()`` from a peer that does not read, and ``connect()`` to one that does."""
+    ground.send(3500)
+    ground.kernel_full = True
+    ground.send(5)
+    ground.kernel_full, ground.pipe = False, Pipe(1000)
+    ground.send(3500)
+    ground.send(1)
+    for _ in range(5):
+        ground.run()
+    assert not ground.pipe.messages
+
+
 @pytest.mark.parametrize("hwm", [1, 3])
 def test_a_pipe_that_is_full_is_written_at_once(hwm, monkeypatch):
     """Its next message would have to wait, or be dropped."""

@@ -90,7 +90,9 @@ class Outflow:
         left = len(pipe.messages)
         if left >= self.mark:  # the kernel is full: nothing to do until the pipe is, too
             self.mark = left + _BATCH
-        elif pipe.asleep:
+        elif pipe.asleep and self._stream in (None, pipe):
+            # Not while another is the stream, which may have much to write after disconnect(): only
+            # one is looked at.
             pipe.asleep = False
             self._streamed = True
             if self._stream is None:
