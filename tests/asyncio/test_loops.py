@@ -106,6 +106,37 @@ def test_whoever_calls_while_no_loop_runs_is_served_by_the_next(loops, context):
         assert loops.run(greet()) == b"\xff" + bytes(8) + b"\x7f"
 
 
+def test_a_loop_that_ended_before_its_turn_was_over_keeps_nothing_from_being_sent_on_the_next(
+    loops, context
+):
+    push, pull = context.socket(zmq.PUSH), context.socket(zmq.PULL)
+    loop = loops.new()
+
+    async def begin():
+        pull.bind(endpoint())
+        push.connect(pull.last_endpoint.decode())
+        await push.send(b"1")
+        assert await pull.recv() == b"1"
+
+    def stop():
+        loop.stop()
+        for message in (b"2", b"3", b"4"):
+            push.send(message)
+
+    loop.run_until_complete(asyncio.wait_for(begin(), SOON))
+    loop.call_soon(stop)
+    loop.run_forever()
+    loop.close()
+
+    async def go_on():
+        assert [await pull.recv() for _ in range(3)] == [b"2", b"3", b"4"]
+        for _ in range(3):
+            await push.send(b"5")
+            assert await pull.recv() == b"5"
+
+    loops.run(go_on())
+
+
 def test_a_connection_with_full_buffers_moves_to_the_next_loop(loops, context):
     push, pull = context.socket(zmq.PUSH), context.socket(zmq.PULL)
     push.sndhwm = pull.rcvhwm = 10

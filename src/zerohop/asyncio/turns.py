@@ -147,8 +147,9 @@ class Turns:
             self.write(monotonic())
 
     def forget(self) -> None:
-        """The loop that would have called is gone."""
+        """The loop that would have called is gone; on the next, the driver writes all there is."""
         self.running = None
+        self.unwritten = 0
 
     def _begin(self, loop: asyncio.AbstractEventLoop, now: float) -> None:
         self._started = now
