@@ -169,3 +169,17 @@ def test_peers_that_read_at_different_speeds_get_the_same():
         remote.reads = True
         net.write(remote.link)
     assert quick.taken() == slow.taken() == slower.taken() == sent
+
+
+def test_a_connection_that_has_subscriptions_to_write_is_queued_once():
+    net = Network("SUB")
+    remote = net.greet("PUB")
+    for number in range(1000):
+        net.core.pattern.subscribe(b"%d" % number)
+    net.core.settle()
+    assert net.links.to_write == [remote.link]
+    net.talk()
+    assert [item.topic for item in remote.taken()] == [b"%d" % number for number in range(1000)]
+    net.core.pattern.subscribe(b"one more")
+    net.core.settle()
+    assert net.links.to_write == [remote.link]

@@ -6,6 +6,7 @@ import threading
 import pytest
 
 import zerohop as zmq
+from zerohop.io.stream import Stream
 
 SECONDS = 8
 
@@ -152,3 +153,35 @@ def test_a_sender_that_never_waits_does_not_keep_the_last_messages_to_itself(con
             for n in range(max(0, number - 499), number + 1):
                 assert sub.recv() == b"%d" % n
     assert [sub.recv() for _ in range(6)][-1] == b"3506"
+
+
+def test_many_subscriptions_go_together_and_all_arrive(context, monkeypatch):
+    """The first few at once, the rest when there are enough, or when the program waits."""
+    writes = []
+    write = Stream.write
+    monkeypatch.setattr(Stream, "write", lambda stream: (writes.append(1), write(stream))[1])
+    context.rcvtimeo = 1000 * SECONDS
+    xpub, sub = context.socket(zmq.XPUB), context.socket(zmq.SUB)
+    xpub.bind("tcp://127.0.0.1:*")
+    sub.connect(xpub.last_endpoint.decode())
+    sub.wait_connected(SECONDS)
+    xpub.wait_connected(SECONDS)
+    writes.clear()
+    topics = [b"%05d" % number for number in range(2000)]
+    for topic in topics:
+        sub.subscribe(topic)
+    assert [xpub.recv() for _ in topics] == [b"\x01" + topic for topic in topics]
+    for topic in topics:
+        sub.unsubscribe(topic)
+    assert [xpub.recv() for _ in topics] == [b"\x00" + topic for topic in topics]
+    assert len(writes) < len(topics)
+
+
+def test_a_subscription_over_inproc_is_known_when_the_call_returns(context):
+    pub, sub = context.socket(zmq.PUB), context.socket(zmq.SUB)
+    pub.bind("inproc://name")
+    sub.connect("inproc://name")
+    for number in range(20):
+        sub.subscribe(b"%d " % number)
+        pub.send(b"%d x" % number)
+        assert sub.recv(zmq.DONTWAIT) == b"%d x" % number

@@ -108,10 +108,22 @@ class SocketOptionAccess:
                 ``option`` is no number.
             OverflowError: a number too large.
         """
-        driver = self._driver
+        driver, core = self._driver, self._core
         with driver.lock:
-            self._core.set_option(option, value)
-            driver.pump()
+            core.set_option(option, value)
+            if core.pattern.announcements:
+                self._announce(value)
+            else:
+                driver.pump()
+
+    def _announce(self, topic: bytes) -> None:
+        """Tell the peers of a subscription, or of its end, now or with what may follow. Lock held.
+
+        Args:
+            topic: what was (un)subscribed last.
+        """
+        del topic
+        self._driver.pump()
 
     def getsockopt(self, option: int) -> int | bytes:
         """As :meth:`get`; pyzmq's older name."""

@@ -208,8 +208,10 @@ class Links:
         """Tell every connected network peer of a subscription; never counted, never dropped."""
         for link in self.open_links:
             if link.handshaken:
-                link.connection.send_subscription(topic, subscribe=subscribe)
-                self.to_write.append(link)
+                connection = link.connection
+                if not connection.has_output:  # else it is there, or writes as soon as it can
+                    self.to_write.append(link)
+                connection.send_subscription(topic, subscribe=subscribe)
 
     def output(self, link: Link) -> list[Buffer]:
         """What to write next, if anything; tell :meth:`wrote` how much of it was taken."""

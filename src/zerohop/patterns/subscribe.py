@@ -100,13 +100,13 @@ class XSub(Pattern):
 
     def _add(self, topic: bytes) -> None:
         self._topics.add(topic)
-        self.announcements.append(Announcement(topic, subscribe=True))
+        self.announcements.append(Announcement(topic, True))
 
     def _remove(self, topic: bytes, *, verbose: bool) -> bool:
         """Unsubscribe once; return whether that was the last time."""
         last = self._topics.remove(topic)
         if last or verbose:
-            self.announcements.append(Announcement(topic, subscribe=False))
+            self.announcements.append(Announcement(topic, False))
         return last
 
 

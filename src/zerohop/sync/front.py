@@ -124,6 +124,19 @@ class Front:
                 self._driver.context.interrupted()
                 raise
 
+    def announce(self, topic: bytes) -> None:
+        """Publishers are to be told of a subscription: when is decided as for a message. Lock held.
+
+        Args:
+            topic: what was (un)subscribed.
+        """
+        core = self._core
+        core.settle()
+        if core.links.to_write and not (core.context.changed or self._driver.watched):
+            self._outflow.flush(topic)
+        else:  # nobody to write to; or a peer of this process, which waits for nothing but this
+            self._pump()
+
     def received(self) -> None:
         """A message was taken past the lane: tell whoever was stopped by it. Lock held."""
         core = self._core

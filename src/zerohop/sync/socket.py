@@ -55,6 +55,9 @@ class Socket(WaitMethods, SocketBase):
         if front is not None:  # else a signal handler has raised in the constructor
             front.end()
 
+    def _announce(self, topic: bytes) -> None:
+        self._front.announce(topic)
+
     # Sending
 
     def send(
