@@ -12,7 +12,7 @@ from tests.kit.net import free_port
 from tests.kit.raw import message
 from zerohop.io.mending import mend, mend_soon
 from zerohop.io.reactor import Reactor
-from zerohop.io.readiness import Doorbell, EpollReadiness
+from zerohop.io.readiness import Doorbell, EpollReadiness, SelectorReadiness
 from zerohop.io.seat import FOREVER, Waiter
 from zerohop.io.signal import Signal
 
@@ -333,8 +333,9 @@ def pipe():
         os.close(end)
 
 
-def test_a_watch_that_was_not_written_down_can_be_begun_again(pipe):
-    readiness = EpollReadiness()
+@pytest.mark.parametrize("kind", [EpollReadiness, SelectorReadiness])
+def test_a_watch_that_was_not_written_down_can_be_begun_again(pipe, kind):
+    readiness = kind()
     readiness.watch(pipe[0], 1, 0)
     readiness.watch(pipe[0], 1, 0)  # as far as we know it is not watched
     os.write(pipe[1], b"x")
@@ -342,6 +343,9 @@ def test_a_watch_that_was_not_written_down_can_be_begun_again(pipe):
     readiness.watch(pipe[0], 0, 1)
     readiness.watch(pipe[0], 1, 4)  # as far as we know it is
     assert readiness.wait(0) == [(pipe[0], 1)]
+    readiness.watch(pipe[0], 0, 1)
+    readiness.watch(pipe[0], 0, 1)
+    assert readiness.wait(0) == []
     readiness.close()
 
 

@@ -89,12 +89,22 @@ class SelectorReadiness:
         events = (selectors.EVENT_READ if mask & READ else 0) | (
             selectors.EVENT_WRITE if mask & WRITE else 0
         )
-        if not before:
-            self._selector.register(fd, events)
-        elif mask:
-            self._selector.modify(fd, events)
+        # A KeyError: a signal handler has raised before, or after, it was written down.
+        if not mask:
+            try:
+                self._selector.unregister(fd)
+            except KeyError:
+                return
+        elif not before:
+            try:
+                self._selector.register(fd, events)
+            except KeyError:
+                self._selector.modify(fd, events)
         else:
-            self._selector.unregister(fd)
+            try:
+                self._selector.modify(fd, events)
+            except KeyError:
+                self._selector.register(fd, events)
 
     def wait(self, seconds: float) -> list[tuple[int, int]]:
         """As in the protocol."""
