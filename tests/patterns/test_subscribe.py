@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.patterns.world import World, make, network_peer, received, sent
+from tests.patterns.world import World, calls_during, make, network_peer, received, sent
 from zerohop.errors import Again
 from zerohop.patterns.pattern import HWM_REACHED, Announcement
 
@@ -133,6 +133,17 @@ class TestSub:
         sub.unsubscribe(b"a")
         assert sub.announcements == [subscribe(b"a"), subscribe(b"a"), unsubscribe(b"a")]
         assert sub.topics() == []
+
+    def test_unsubscribing_from_many_topics_costs_nothing_for_what_is_queued_of_others(self):
+        sub = make("SUB")
+        sub.subscribe(b"kept")
+        for number in range(100):
+            sub.subscribe(b"%02d" % number)
+        peer = network_peer(sub)
+        sub.deliver(peer, [b"kept"] * 1000)
+        sub.unsubscribe(b"00")
+        # a look at each by C, and no more
+        assert calls_during(sub.unsubscribe, b"01") <= 30
 
     def test_unsubscribing_from_an_unknown_topic_does_nothing(self):
         """libzmq returns 0 and says nothing to the peers (measured)."""

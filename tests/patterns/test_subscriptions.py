@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 from tests.patterns.world import calls_during, new_peer
 from zerohop.errors import ProtocolError
 from zerohop.patterns import subscriptions
-from zerohop.patterns.subscriptions import SubscriptionIndex, TopicCounts, split_upstream
+from zerohop.patterns.subscriptions import (
+    SubscriptionIndex,
+    TopicCounts,
+    any_matches,
+    split_upstream,
+)
 
 
 @pytest.fixture
@@ -317,6 +322,18 @@ class TestTopicCounts:
     def test_the_empty_topic_selects_the_batch_itself(self):
         batch = [b"a", [b"b", b"c"]]
         assert self.counts(b"", b"x").select(batch) is batch
+
+
+@pytest.mark.parametrize("parts", [False, True], ids=["one part", "two parts"])
+@pytest.mark.parametrize("kind", [bytes, memoryview])
+def test_whether_any_message_of_many_matches_a_topic(parts, kind):
+    def batch(*firsts):
+        return [[kind(first), b"t"] if parts else kind(first) for first in firsts]
+
+    assert any_matches(batch(b"a", b"topic", b"b"), b"t")
+    assert any_matches(batch(b"a"), b"")
+    assert not any_matches(batch(b"a", b"ut", b""), b"t")
+    assert not any_matches([], b"")
 
 
 @pytest.mark.parametrize(

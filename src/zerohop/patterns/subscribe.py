@@ -14,7 +14,7 @@ from collections import deque
 from zerohop.errors import Again
 from zerohop.patterns.pattern import Announcement, Pattern, PatternOptions, Peer
 from zerohop.patterns.routing import FairQueue, fan_out
-from zerohop.patterns.subscriptions import TopicCounts, split_upstream
+from zerohop.patterns.subscriptions import TopicCounts, any_matches, split_upstream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -160,8 +160,10 @@ class Sub(XSub):
             self._purge_all()
 
     def unsubscribe(self, topic: bytes) -> None:
-        if self._remove(topic, verbose=False):
-            self._purge_all()
+        if self._remove(topic, verbose=False) and not self.options.invert_matching:
+            for peer in self._incoming:
+                if any_matches(list(peer.inbound.messages), topic):  # seldom: topics are many
+                    self._purge(peer)
 
     def _wants(self, message: Message) -> bool:
         return self._topics.match(message) != self.options.invert_matching

@@ -378,6 +378,11 @@ def _first_parts(messages: list[Message], longest: int) -> list[bytes]:
     return [part if type(part) is bytes else bytes(part[:longest]) for part in firsts]
 
 
+def any_matches(messages: list[Message], topic: bytes) -> bool:
+    """Whether any of the messages starts with the topic."""
+    return True in map(bytes.startswith, _first_parts(messages, len(topic)), repeat(topic))
+
+
 def split_upstream(
     message: Message, *, only_first: bool
 ) -> tuple[list[tuple[bytes, bool]], Message | None]:
