@@ -43,7 +43,8 @@ PURE = {"constants", "errors", "value", "wire", "mechanisms", "patterns", "core"
 SERVING_ACTS = {
     "addresses.py",
     *(f"engine/{name}.py" for name in ("client", "server", "pulse")),
-    *(f"kv/{name}.py" for name in ("publisher", "subscriber", "asyncio_subscriber", "recording")),
+    *(f"kv/{name}.py" for name in ("publisher", "answering", "snapshots", "recording")),
+    *(f"kv/{name}.py" for name in ("subscriber", "asyncio_subscriber")),
     *(f"control/{name}.py" for name in ("server", "client", "asyncio_server", "asyncio_client")),
     "control/probe.py",
     *(f"control/lmcache/{name}.py" for name in ("mq", "controller", "client", "server")),

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         EventBatch,
         UnknownEvent,
     )
+    from zerohop.serving.kv.publisher import KvEventPublisher
 
 _IMPORTED_LATER = {
     "zerohop.serving.errors": (
@@ -75,6 +76,7 @@ _IMPORTED_LATER = {
         "EventBatch",
         "UnknownEvent",
     ),
+    "zerohop.serving.kv.publisher": ("KvEventPublisher",),
 }
 
 __all__ = [
@@ -88,6 +90,7 @@ __all__ = [
     "EventBatch",
     "Health",
     "HealthChanged",
+    "KvEventPublisher",
     "Lost",
     "Malformed",
     "MissingHandlers",

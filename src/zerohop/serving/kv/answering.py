@@ -1,0 +1,224 @@
+"""The publisher's second thread: it answers who missed something, and waits for the slow ones.
+
+Each answer goes to one reader, who is sent as much as there is room for, and then left alone until
+there is room again. The others are answered meanwhile, and so is who comes new. A ROUTER says that
+there is no room (EAGAIN) only when it is asked to send, so it is asked again soon, and then less
+and less often while the reader takes nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+import zerohop as zmq
+from zerohop.serving.errors import Malformed
+from zerohop.serving.kv.replies import parse_request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from zerohop.serving.kv.replies import Request
+
+__all__ = ["AnsweringThread"]
+
+_log = logging.getLogger(__name__)
+
+_SLICE = 32  # messages to one reader, before it is another's turn
+_SOON, _LATER = 0.001, 0.05  # seconds until a reader without room is tried again
+_MAX_WAITING = 1024  # requests whose turn has not come
+
+
+@dataclass(slots=True)
+class _Reader:
+    """An answer under way."""
+
+    identity: bytes
+    messages: Iterator[list[bytes]]
+    unsent: list[bytes] | None = None
+    try_at: float = 0.0
+    pause: float = _SOON
+    moved_at: float = field(default_factory=time.monotonic)
+
+
+class AnsweringThread:
+    """A ROUTER in a Context and a thread of its own.
+
+    Args:
+        endpoint: where to bind.
+        answer: makes the messages that answer a request, without the identity.
+        max_readers: how many are answered at the same time; the others wait for their turn.
+        patience: seconds in which a reader must take something, or it is given up.
+        hwm: how many messages may be on their way to one reader.
+
+    Attributes:
+        endpoint: where it is bound.
+        answered: how many answers were sent to the end.
+        refused: requests that could not be read, or that came when too many were waiting.
+        given_up: answers that were not sent to the end: the reader went away, or took nothing.
+        failed: requests whose answer raised.
+
+    Raises:
+        ZMQError: the endpoint can't be bound.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        answer: Callable[[Request], Iterator[list[bytes]]],
+        *,
+        max_readers: int,
+        patience: float,
+        hwm: int = 1000,
+    ) -> None:
+        self._answer, self._max_readers, self._patience = answer, max_readers, patience
+        self.answered = self.refused = self.given_up = self.failed = 0
+        self._readers: dict[bytes, _Reader] = {}
+        self._waiting: deque[tuple[bytes, Request, bool]] = deque()
+        self._has_ended = False  # an answer, so that another may begin
+        self._context = zmq.Context()
+        try:
+            self._router = self._context.socket(zmq.ROUTER)
+            self._router.linger = 0
+            self._router.sndhwm = hwm
+            self._router.router_mandatory = True  # or what has no room is thrown away
+            self._router.ipv6 = "[" in endpoint
+            self._router.bind(endpoint)
+            self.endpoint: str = self._router.last_endpoint.decode()
+            self._stopper = self._context.socket(zmq.PAIR)
+            self._stopper.bind("inproc://stop")
+            self._stopped = self._context.socket(zmq.PAIR)
+            self._stopped.connect("inproc://stop")
+        except BaseException:
+            self._context.destroy(linger=0)
+            raise
+        self._thread = threading.Thread(target=self._run, name="zerohop-kv-answers", daemon=True)
+        self._thread.start()
+
+    def close(self, timeout: float) -> None:
+        """End, within the time limit, whatever is under way. Afterwards nothing is answered."""
+        with contextlib.suppress(zmq.ZMQError):
+            self._stopper.send(b"", zmq.DONTWAIT)
+        self._thread.join(timeout)
+        if not self._thread.is_alive():
+            self._stopper.close()
+            self._context.term()
+
+    def _run(self) -> None:
+        poller = zmq.Poller()
+        poller.register(self._router, zmq.POLLIN)
+        poller.register(self._stopped, zmq.POLLIN)
+        try:
+            while True:
+                ready = dict(poller.poll(self._milliseconds()))
+                if self._stopped in ready:
+                    return
+                if self._router in ready:
+                    self._receive()
+                self._begin()
+                for reader in list(self._readers.values()):
+                    self._serve(reader)
+        except zmq.ContextTerminated:
+            return
+        finally:
+            self._readers.clear()
+            self._router.close()
+            self._stopped.close()
+
+    def _milliseconds(self) -> float | None:
+        """How long to wait for requests: until a reader has its turn."""
+        if self._waiting and self._has_ended:
+            return 0
+        if not self._readers:
+            return None
+        soonest = min(reader.try_at for reader in self._readers.values()) - time.monotonic()
+        return max(soonest, 0.0) * 1000
+
+    def _receive(self) -> None:
+        for _ in range(_MAX_WAITING):
+            try:
+                frames: list[Any] = self._router.recv_multipart(zmq.DONTWAIT, copy=False)
+            except zmq.Again:
+                return
+            identity, *request = frames
+            if len(self._waiting) >= _MAX_WAITING:
+                self.refused += 1
+                continue
+            try:
+                parsed = parse_request([frame.bytes for frame in request])
+            except Malformed:
+                self.refused += 1
+                continue
+            one_reply = _socket_type(identity) == "REQ"
+            self._waiting.append((identity.bytes, parsed, one_reply))
+
+    def _begin(self) -> None:
+        """Start the answers whose turn it is. One reader's are given one after the other."""
+        self._has_ended = False
+        put_off: list[tuple[bytes, Request, bool]] = []
+        while self._waiting and len(self._readers) < self._max_readers:
+            identity, request, one_reply = self._waiting.popleft()
+            if identity in self._readers:
+                put_off.append((identity, request, one_reply))
+                continue
+            try:
+                messages = self._answer(request)
+            except Exception:  # noqa: BLE001 - one request must not end the thread of all
+                self.failed += 1
+                _log.exception("a request for %s could not be answered", request.ask)
+                continue
+            if one_reply:
+                messages = iter([next(messages)])
+            self._readers[identity] = _Reader(identity, messages)
+        self._waiting.extendleft(reversed(put_off))
+
+    def _serve(self, reader: _Reader) -> None:
+        """Send what there is room for now, and not too much of it."""
+        now = time.monotonic()
+        if now < reader.try_at:
+            return
+        for sent in range(_SLICE):
+            if reader.unsent is None:
+                reader.unsent = next(reader.messages, None)
+                if reader.unsent is None:
+                    self._end(reader, done=True)
+                    return
+            try:
+                self._router.send_multipart([reader.identity, *reader.unsent], zmq.DONTWAIT)
+            except zmq.Again:
+                if sent:
+                    reader.moved_at, reader.pause = now, _SOON
+                elif now - reader.moved_at > self._patience:
+                    self._end(reader, done=False)
+                    return
+                reader.try_at = now + reader.pause
+                reader.pause = min(2 * reader.pause, _LATER)
+                return
+            except zmq.ZMQError as error:
+                if error.errno != zmq.EHOSTUNREACH:
+                    raise
+                self._end(reader, done=False)  # it has gone away
+                return
+            reader.unsent = None
+        reader.moved_at, reader.pause, reader.try_at = now, _SOON, 0.0
+
+    def _end(self, reader: _Reader, *, done: bool) -> None:
+        del self._readers[reader.identity]
+        self._has_ended = True
+        if done:
+            self.answered += 1
+        else:
+            self.given_up += 1
+
+
+def _socket_type(frame: Any) -> str:
+    try:
+        return str(frame.get("Socket-Type"))
+    except zmq.ZMQError:  # over inproc nothing is known of the peer
+        return ""
