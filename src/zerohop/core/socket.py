@@ -224,8 +224,11 @@ class SocketCore:
         """
         return PollEvent(self.ready())
 
-    def ready(self) -> int:
+    def ready(self, wanted: int = _IN | _OUT) -> int:
         """As :meth:`events`, but a bare number: making the enum costs more than finding out.
+
+        Args:
+            wanted: what is asked for; of the rest nothing is said.
 
         Raises:
             ZMQError: ENOTSOCK, ETERM.
@@ -233,9 +236,15 @@ class SocketCore:
         self.check_open()
         ready = 0
         pattern = self.pattern
-        if self.parts_in or self._returned or (pattern.can_receive and pattern.can_receive_now()):
-            ready = _IN
-        if pattern.can_send and (self._parts_out or pattern.can_send_now()):
+        if wanted & _IN:
+            lane = self.receive_lane
+            if (lane is not None and lane.messages) or (
+                self.parts_in
+                or self._returned
+                or (pattern.can_receive and pattern.can_receive_now())
+            ):
+                ready = _IN
+        if wanted & _OUT and pattern.can_send and (self._parts_out or pattern.can_send_now()):
             if self._returned and pattern.takes_turns and not self.options.req_relaxed:
                 return ready
             ready |= _OUT

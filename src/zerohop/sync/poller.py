@@ -166,7 +166,7 @@ class _Poll:
         found: list[tuple[Any, int]] = []
         for socket, flags in self._sockets:
             with socket._driver.lock:
-                events = socket._core.ready() & flags
+                events = socket._core.ready(flags) & flags
             if events:
                 found.append((socket, events))
         return found + self._descriptors.wait(0)
