@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Unencodable,
         UtilityFailed,
     )
+    from zerohop.serving.kv.asyncio_subscriber import KvEventSubscriber
     from zerohop.serving.kv.blocks import PresentBlocks
     from zerohop.serving.kv.deliveries import (
         Applied,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         UnknownEvent,
     )
     from zerohop.serving.kv.publisher import KvEventPublisher
+    from zerohop.serving.kv.subscriber import SyncKvEventSubscriber
 
 _IMPORTED_LATER = {
     "zerohop.serving.errors": (
@@ -77,6 +79,8 @@ _IMPORTED_LATER = {
         "UnknownEvent",
     ),
     "zerohop.serving.kv.publisher": ("KvEventPublisher",),
+    "zerohop.serving.kv.subscriber": ("SyncKvEventSubscriber",),
+    "zerohop.serving.kv.asyncio_subscriber": ("KvEventSubscriber",),
 }
 
 __all__ = [
@@ -91,6 +95,7 @@ __all__ = [
     "Health",
     "HealthChanged",
     "KvEventPublisher",
+    "KvEventSubscriber",
     "Lost",
     "Malformed",
     "MissingHandlers",
@@ -102,6 +107,7 @@ __all__ = [
     "ServingError",
     "SlowConsumer",
     "Snapshot",
+    "SyncKvEventSubscriber",
     "Undecodable",
     "Unencodable",
     "UnknownEvent",

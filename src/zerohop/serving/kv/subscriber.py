@@ -1,0 +1,278 @@
+"""Reads one worker's KV events, in a thread: SUB for what happens, a DEALER for each question.
+
+    for delivery in subscriber:  <-  KvFollower  <-  SUB, its monitor, DEALERs, deadlines
+
+The follower decides; here its sockets are kept, and what they bring is handed over in the right
+order: that there is a connection anew comes before what the connection brought.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import deque
+from dataclasses import replace as changed
+from typing import Any
+
+import zerohop as zmq
+from zerohop.serving.kv.follower import KvFollower
+from zerohop.serving.kv.questions import OrderOptions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+    from typing import Self
+
+    from zerohop.serving.kv.decode import BatchDecoder
+    from zerohop.serving.kv.deliveries import Delivery, Health
+
+__all__ = ["Following", "SyncKvEventSubscriber"]
+
+SLICE = 64  # messages that are taken from a socket before the others have their turn
+HWM = 100_000  # vLLM's
+
+
+class Following:
+    """What both subscribers have: the follower, its sockets, and what it has delivered.
+
+    Args:
+        context: makes the sockets; whose Context it is decides how they are waited for.
+        endpoint: the publisher's, or where to wait for it.
+        replay: the publisher's replay endpoint, or ``None``.
+        worker: its name in the deliveries.
+        topic: the beginning of the topics that are read.
+        bind: whether the publisher connects.
+        hwm: batches that may wait to be read; more are dropped, and asked for again.
+        options: of the follower; ``replay`` in them follows from the argument.
+    """
+
+    def __init__(
+        self,
+        context: Any,
+        endpoint: str,
+        replay: str | None,
+        worker: str | None,
+        topic: str,
+        bind: bool,
+        hwm: int,
+        options: OrderOptions | None,
+    ) -> None:
+        self._context = context
+        self._replay = replay
+        self._follower = KvFollower(
+            worker or endpoint, changed(options or OrderOptions(), replay=replay is not None)
+        )
+        self._out: deque[Delivery] = deque()
+        self._dealers: dict[int, Any] = {}  # by the question's id
+        self._sub = context.socket(zmq.SUB)
+        self._sub.linger, self._sub.rcvhwm = 0, hwm
+        self._sub.ipv6 = "[" in endpoint
+        self._monitor = self._sub.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED)
+        self._sub.subscribe(topic.encode())
+        if bind:
+            self._sub.bind(endpoint)
+            self.endpoint: str = self._sub.last_endpoint.decode()
+        else:
+            self._sub.connect(endpoint)
+            self.endpoint = endpoint
+        self._poller: Any = None
+
+    @property
+    def worker(self) -> str:
+        """Its name in the deliveries."""
+        return self._follower.worker
+
+    @property
+    def health(self) -> dict[int | None, Health]:
+        """What the views are worth, by dp rank."""
+        return self._follower.health
+
+    @property
+    def decoder(self) -> BatchDecoder:
+        """Counts batches that could not be decoded, and events of unknown types."""
+        return self._follower.decoder
+
+    def _watch(self, poller: Any) -> None:
+        self._poller = poller
+        poller.register(self._sub, zmq.POLLIN)
+        poller.register(self._monitor, zmq.POLLIN)
+        self._out += self._follower.start(time.monotonic())
+        self._arrange()
+
+    def _milliseconds(self) -> float | None:
+        """How long to wait for messages: until the follower has something to do."""
+        deadline = self._follower.next_deadline()
+        return None if deadline is None else max(deadline - time.monotonic(), 0.0) * 1000
+
+    def _take(
+        self, live: list[list[bytes]], has_connected: bool, replies: list[tuple[int, list[bytes]]]
+    ) -> None:
+        """Hand over what was received. The monitor was read after ``live``, and goes before it."""
+        follower, now = self._follower, time.monotonic()
+        if has_connected:
+            self._out += follower.connected(now)
+        for frames in live:
+            self._out += follower.receive_live(frames, now)
+        for ask_id, frames in replies:
+            self._out += follower.receive_reply(ask_id, frames, now)
+        deadline = follower.next_deadline()
+        if deadline is not None and now >= deadline:
+            self._out += follower.handle_deadline(now)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Make the DEALERs those of the questions that are open: one for each."""
+        asks = {ask.id: ask for ask in self._follower.asks}
+        for ask_id in self._dealers.keys() - asks.keys():
+            dealer = self._dealers.pop(ask_id)
+            self._poller.unregister(dealer)
+            dealer.close(linger=0)
+        for ask_id in asks.keys() - self._dealers.keys():
+            assert self._replay is not None  # or nothing is asked
+            dealer = self._dealers[ask_id] = self._context.socket(zmq.DEALER)
+            dealer.linger = 0
+            dealer.ipv6 = "[" in self._replay
+            dealer.connect(self._replay)
+            self._poller.register(dealer, zmq.POLLIN)
+            dealer.send_multipart(asks[ask_id].frames, zmq.DONTWAIT)
+
+    def _close_sockets(self) -> None:
+        for each in (*self._dealers.values(), self._monitor, self._sub):
+            each.close(linger=0)
+        self._dealers.clear()
+
+
+class SyncKvEventSubscriber(Following):
+    """Follows one worker, in a blocking program.
+
+        with SyncKvEventSubscriber("tcp://worker:5557", replay="tcp://worker:5558") as subscriber:
+            for delivery in subscriber:
+                view.deliver(delivery)
+
+    One thread reads; any may close it, which ends the iteration.
+
+    Args:
+        endpoint: the publisher's PUB.
+        replay: the publisher's replay socket; without, what is missed is lost.
+        worker: its name in the deliveries; the endpoint unless given.
+        topic: the beginning of the topics that are read; all unless given.
+        bind: whether to bind ``endpoint``, for a publisher that connects.
+        hwm: batches that may wait to be read.
+        options: how patient to be, and what may be held.
+
+    Attributes:
+        endpoint: connected to, or bound.
+
+    Raises:
+        ZMQError: the endpoint can't be bound or connected.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        replay: str | None = None,
+        *,
+        worker: str | None = None,
+        topic: str = "",
+        bind: bool = False,
+        hwm: int = HWM,
+        options: OrderOptions | None = None,
+    ) -> None:
+        context = zmq.Context()
+        try:
+            super().__init__(context, endpoint, replay, worker, topic, bind, hwm, options)
+            self._stopper = context.socket(zmq.PAIR)
+            self._stopper.bind("inproc://stop")
+            self._stopped = context.socket(zmq.PAIR)
+            self._stopped.connect("inproc://stop")
+            poller = zmq.Poller()
+            poller.register(self._stopped, zmq.POLLIN)
+            self._watch(poller)
+        except BaseException:
+            context.destroy(linger=0)
+            raise
+        self._is_closed = False
+        self._lock = threading.Lock()  # whoever reads has it
+
+    def receive(self, timeout: float | None = None) -> Delivery | None:
+        """Wait for the next delivery.
+
+        Args:
+            timeout: seconds; ``None``: without limit.
+
+        Returns:
+            The delivery, or ``None``: the time has run out, or the subscriber is closed.
+        """
+        give_up = None if timeout is None else time.monotonic() + timeout
+        with self._lock:
+            while not self._out:
+                if self._is_closed:
+                    return None
+                limits = [self._milliseconds()]
+                if give_up is not None:
+                    limits.append(max(give_up - time.monotonic(), 0.0) * 1000)
+                wait = min((each for each in limits if each is not None), default=None)
+                self._poller.poll(wait)
+                self._pump()
+                if give_up is not None and not self._out and time.monotonic() >= give_up:
+                    return None
+            return self._out.popleft()
+
+    def __iter__(self) -> Iterator[Delivery]:
+        return self
+
+    def __next__(self) -> Delivery:
+        delivery = self.receive()
+        if delivery is None:
+            raise StopIteration
+        return delivery
+
+    def close(self) -> None:
+        """Read no more. May be called from another thread than that which reads."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        with contextlib.suppress(zmq.ZMQError):
+            self._stopper.send(b"", zmq.DONTWAIT)
+        with self._lock:
+            self._out.clear()
+            self._close_sockets()
+            self._stopper.close()
+            self._stopped.close()
+            self._context.term()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _pump(self) -> None:
+        if self._is_closed:
+            return
+        live = list(_waiting(self._sub, SLICE))
+        has_connected = any([*_waiting(self._monitor)])
+        replies = [
+            (ask_id, frames)
+            for ask_id, dealer in self._dealers.items()
+            for frames in _waiting(dealer, SLICE)
+        ]
+        self._take(live, has_connected, replies)
+
+
+def _waiting(socket: Any, limit: int | None = None) -> Iterator[list[bytes]]:
+    """What can be received from a blocking socket now."""
+    while limit is None or limit > 0:
+        try:
+            yield socket.recv_multipart(zmq.DONTWAIT)
+        except zmq.Again:
+            return
+        if limit is not None:
+            limit -= 1
