@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         UnknownEvent,
     )
     from zerohop.serving.kv.publisher import KvEventPublisher
+    from zerohop.serving.kv.recording import BatchRecorder, BatchRecording, play_batches
     from zerohop.serving.kv.subscriber import SyncKvEventSubscriber
 
 _IMPORTED_LATER = {
@@ -79,6 +80,7 @@ _IMPORTED_LATER = {
         "UnknownEvent",
     ),
     "zerohop.serving.kv.publisher": ("KvEventPublisher",),
+    "zerohop.serving.kv.recording": ("BatchRecorder", "BatchRecording", "play_batches"),
     "zerohop.serving.kv.subscriber": ("SyncKvEventSubscriber",),
     "zerohop.serving.kv.asyncio_subscriber": ("KvEventSubscriber",),
 }
@@ -86,6 +88,8 @@ _IMPORTED_LATER = {
 __all__ = [
     "AllBlocksCleared",
     "Applied",
+    "BatchRecorder",
+    "BatchRecording",
     "BlockRemoved",
     "BlockStored",
     "DeadlineExceeded",
@@ -112,6 +116,7 @@ __all__ = [
     "Unencodable",
     "UnknownEvent",
     "UtilityFailed",
+    "play_batches",
 ]
 
 
