@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import zerohop as zmq
-from zerohop.asyncio.futures import SENT_LAST, ReceivedLast
+from zerohop.asyncio import turns
+from zerohop.asyncio.futures import SENT_LAST, ReceivedLast, _FailedLater
 from zerohop.asyncio.turns import CREDIT
 from zerohop.io.stream import Stream
 
@@ -231,6 +232,44 @@ async def test_a_receiver_that_works_on_each_message_leaves_others_their_turns(n
     assert await compared(receiving(pull, pause=0.0001)) > 0.2
 
 
+@pytest.mark.parametrize("limit", [{"flags": zmq.DONTWAIT}, {"timeout": 0}])
+async def test_who_asks_again_and_again_without_waiting_gets_what_comes(net, limit):
+    push, pull = await linked(net)
+    await push.send(b"1")
+    end = time.monotonic() + 2
+    while True:
+        try:
+            assert await pull.recv(**limit) == b"1"
+            break
+        except zmq.Again:
+            assert time.monotonic() < end
+
+
+async def test_who_sends_again_and_again_without_waiting_lets_the_loop_come_round(net):
+    push = net.socket(zmq.PUSH)
+    others = []
+    asyncio.get_running_loop().call_soon(others.append, "had their turn")
+    end = time.monotonic() + 2
+    while not others:
+        with pytest.raises(zmq.Again):
+            await push.send(b"1", zmq.DONTWAIT)
+        assert time.monotonic() < end
+
+
+async def test_what_fails_last_in_its_turn_has_a_future_s_face(net):
+    pull = net.socket(zmq.PULL)
+    pull.bind("tcp://127.0.0.1:*")
+    end_of_turn(pull)
+    failed = pull.recv(zmq.DONTWAIT)
+    assert type(failed) is _FailedLater
+    assert failed.done()
+    assert isinstance(failed.exception(), zmq.Again)
+    with pytest.raises(zmq.Again):
+        failed.result()
+    (outcome,) = await asyncio.gather(failed, return_exceptions=True)
+    assert isinstance(outcome, zmq.Again)
+
+
 async def test_a_flood_for_nobody_leaves_others_their_turns(net):
     pub = net.socket(zmq.PUB)
     pub.bind(net.endpoint())
@@ -285,8 +324,9 @@ def writes(monkeypatch):
 
 
 async def test_the_first_message_is_written_at_once_and_the_others_at_the_end_of_the_turn(
-    net, writes
+    net, writes, monkeypatch
 ):
+    monkeypatch.setattr(turns, "TURN", 1000.0)  # however slow the machine is
     push, pull = await linked(net)
     await asyncio.sleep(0.001)  # a moment without a message
     writes.clear()

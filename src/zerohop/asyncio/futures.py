@@ -294,6 +294,29 @@ class _Later(_Done):
     __iter__ = __await__
 
 
+class _FailedLater(_Done):
+    """As :class:`_Later`, for what has failed."""
+
+    __slots__ = ("_error",)
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    def result(self) -> Any:
+        """Raises the error."""
+        raise self._error
+
+    def exception(self) -> BaseException:  # type: ignore[override] # _Done's has none
+        """The error."""
+        return self._error
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        yield
+        raise self._error
+
+    __iter__ = __await__
+
+
 def done_with(loop: asyncio.AbstractEventLoop, value: Any) -> Awaitable[Any]:
     """A plain future that is done."""
     future = loop.create_future()
@@ -311,3 +334,8 @@ def failed(loop: asyncio.AbstractEventLoop, error: BaseException) -> Awaitable[A
     future = loop.create_future()
     future.set_exception(error)
     return future
+
+
+def failed_later(error: BaseException) -> Awaitable[Any]:
+    """What has failed, and suspends whoever awaits it until the loop has come round."""
+    return _FailedLater(error)

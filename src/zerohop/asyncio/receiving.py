@@ -5,7 +5,7 @@ from __future__ import annotations
 from asyncio import get_running_loop
 
 from zerohop.api.receive import as_frame, as_octets, as_octets_list
-from zerohop.asyncio.futures import Converted, Received, ReceivedLast, failed
+from zerohop.asyncio.futures import Converted, Received, ReceivedLast, failed, failed_later
 from zerohop.asyncio.returned import Returned
 from zerohop.asyncio.waiting import Line, WaitingReceive, as_frame_of_more, at_least_0
 from zerohop.constants import Flag
@@ -96,8 +96,8 @@ class Receiving:
             try:
                 message, key = self._take_or_look(part=part, look=wait != 0)
             except Again as error:
-                if wait == 0:
-                    return failed(loop, error)
+                if wait == 0:  # who asks again and again shall not starve the loop, and himself
+                    return failed_later(error) if self.count(loop) else failed(loop, error)
                 return self._wait(loop, wait, convert, part=part)
             except ZMQError as error:
                 return failed(loop, error)

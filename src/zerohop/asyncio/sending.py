@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from asyncio import get_running_loop
 
-from zerohop.asyncio.futures import SENT, SENT_LAST, done_with, done_with_later, failed
+from zerohop.asyncio.futures import (
+    SENT,
+    SENT_LAST,
+    done_with,
+    done_with_later,
+    failed,
+    failed_later,
+)
 from zerohop.asyncio.turns import FLUSH_SIZE
 from zerohop.asyncio.waiting import Line, WaitingSend, at_least_0
 from zerohop.constants import Flag
@@ -94,8 +101,9 @@ class Sending:
                 wait = self._options.sndtimeo if timeout is None else at_least_0(timeout)
                 if flags & _DONTWAIT:
                     wait = 0
-                if wait == 0:
-                    return failed(loop, error)
+                if wait == 0:  # as Receiving.receive
+                    over = self._front.receiving.count(loop)
+                    return failed_later(error) if over else failed(loop, error)
                 waiting = WaitingSend(loop, result, message, more=bool(flags & _SNDMORE))
                 line.append(waiting)
                 if wait is not None:
