@@ -9,16 +9,17 @@ from random import Random
 
 import pytest
 
-from tests.stress.kit import SEED, SOAK, limited
+from tests.stress.kit import SEED, SOAK, SOON, limited
 
 pytestmark = limited
 
 TIMES = 2 + int(SOAK)
 
-WORLD = """
+WORLD = f"""
+    LATE = {SOON - 2 + SOAK}
     import faulthandler, logging
     logging.disable()  # of peers that were left, and of waits that go nowhere
-    faulthandler.dump_traceback_later(60, exit=True)
+    faulthandler.dump_traceback_later(LATE)  # shown by who waits for the end in vain
     context = zmq.Context()
     context.linger = 0
     context.reconnect_ivl = 1
