@@ -1,5 +1,7 @@
 """Fair queueing, load balancing and fan-out, each alone."""
 
+from collections import deque
+
 import pytest
 
 from tests.patterns.world import EmptiedWhenFull, calls_during, new_peer, sent
@@ -354,6 +356,21 @@ class TestFanOutAll:
         fan_out_all([b"3", b"4"], [peer])
         assert peer.outbound.whole is None
         assert sent(peer) == [b"1", b"2", b"3", b"4"]
+
+    def test_an_interrupted_batch_is_never_taken_for_a_later_one(self):
+        class Interrupted(deque):
+            def extend(self, messages):
+                raise KeyboardInterrupt
+
+        peer = new_peer()
+        pipe = peer.outbound
+        queue, pipe.messages = pipe.messages, Interrupted()
+        with pytest.raises(KeyboardInterrupt):
+            fan_out_all([b"1", b"2"], [peer])
+        pipe.messages = queue
+        for message in (b"3", b"4"):
+            fan_out(message, [peer])
+        assert pipe.whole in (None, [b"3", b"4"])
 
     def test_where_nothing_may_be_dropped_a_pipe_takes_what_it_is_given(self):
         peer = new_peer(hwm=2)

@@ -280,8 +280,10 @@ def fan_out_all(messages: list[Message], peers: Iterable[Peer], *, drop: bool = 
                 batch = messages[:room]
         if peer.inproc:
             batch = [m.copy() if isinstance(m, list) else m for m in batch]
-        pipe.whole = None if queue else batch
+        whole = None if queue else batch
+        pipe.whole = None
         queue.extend(batch)
+        pipe.whole = whole  # not before it is: a signal handler may raise
         if 0 < hwm <= len(queue):
             pipe.mark_full()
         if pipe.asleep:

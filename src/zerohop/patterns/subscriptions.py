@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 # each that is added.
 _FEW, _FEW_MORE, _STILL_FEW = 4, 15, 100
 
-_KEPT = 100_000  # peers in all different routes together: two pointers each
+_KEPT = (
+    100_000  # peers in all different routes together: up to 80 octets each, most of it the set's
+)
 
 
 class SubscriptionIndex:
@@ -246,10 +248,15 @@ class SubscriptionIndex:
 
 
 def _runs(messages: list[Message], routes: list[Route]) -> list[tuple[Route, list[Message]]]:
-    """Neighbours that go the same way, together; those that go nowhere left out."""
+    """Neighbours that go the same way, together, when those that go nowhere are left out."""
+    if not all(routes):
+        messages = list(compress(messages, routes))
+        routes = list(filter(None, routes))
+        if not routes:
+            return []
     route = routes[0]
     if all(map(is_, routes, repeat(route))):
-        return [(route, messages)] if route else []
+        return [(route, messages)]
     runs = []
     start = 0
     for end, other in enumerate(routes):
@@ -257,7 +264,7 @@ def _runs(messages: list[Message], routes: list[Route]) -> list[tuple[Route, lis
             runs.append((route, messages[start:end]))
             route, start = other, end
     runs.append((route, messages[start:]))
-    return [run for run in runs if run[0]]
+    return runs
 
 
 class _Topic:

@@ -11,7 +11,7 @@ sending without waiting for anything would pay a system call a message; so after
 
 A program that answers many at once and then waits for more, again and again, needs no helper: if
 it came to wait before the helper the last time, only the first message is written at once, and the
-helper is not called; it looks by itself a few milliseconds later, if the program did not wait.
+helper is not called; it looks by itself after two rests (10 ms each), if the program did not wait.
 
 A sender that fills 64 KiB on its lane again and again is a *stream*. Its pipe is not put to sleep
 when it has been emptied, for then the next message would be the first of a batch, and written

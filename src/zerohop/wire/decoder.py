@@ -58,7 +58,8 @@ _PROVEN = 4 * 2**20  # octets of a large frame that the next one of the same pee
 class FrameDecoder:
     """Cut a stream into messages and commands, whatever the cuts it arrives with.
 
-    Memory grows with the octets received, never with those announced.
+    Memory grows with the octets received, never with those announced: a large frame may take as
+    much at once as the last one of this peer had, up to 4 MiB.
 
     Args:
         max_message_size: limit on the body octets of one message, all frames together
