@@ -39,9 +39,7 @@ if TYPE_CHECKING:
 # each that is added.
 _FEW, _FEW_MORE, _STILL_FEW = 4, 15, 100
 
-_KEPT = (
-    100_000  # peers in all different routes together: up to 80 octets each, most of it the set's
-)
+_KEPT = 100_000  # peers in all different routes together: 50 to 250 octets each
 
 
 class SubscriptionIndex:
