@@ -30,7 +30,8 @@ __all__ = ["AnsweringThread"]
 
 _log = logging.getLogger(__name__)
 
-_SLICE = 32  # messages to one reader, before it is another's turn
+_SLICE = 16  # messages to one reader, before it is another's turn
+_REST = 0.0002  # seconds between slices, for the engine's thread: the GIL is let go of at once
 _SOON, _LATER = 0.001, 0.05  # seconds until a reader without room is tried again
 _MAX_WAITING = 1024  # requests whose turn has not come
 
@@ -124,6 +125,7 @@ class AnsweringThread:
                 self._begin()
                 for reader in list(self._readers.values()):
                     self._serve(reader)
+                    time.sleep(_REST)
         except zmq.ContextTerminated:
             return
         finally:
