@@ -4,6 +4,7 @@ import pytest
 
 from tests.patterns.world import (
     World,
+    calls_during,
     connect,
     lose,
     make,
@@ -288,3 +289,15 @@ def test_a_router_and_a_dealer_find_each_other_over_shared_pipes():
     router.send([b"D", b"", b"answer"])
     world.settle()
     assert received(dealer) == [[b"", b"answer"]]
+
+
+def test_an_echo_costs_few_calls():
+    router = make("ROUTER")
+    for name in (b"A", b"B", b"C"):
+        peer = network_peer(router, routing_id=name, hwm=1000)
+        router.deliver(peer, [b"x"] * 10)
+    # receive, take, popleft, rotate, isinstance
+    assert calls_during(router.receive) <= 5
+    # send, isinstance, peer, dict.get, len, push, append, len; the first leaves a note
+    assert calls_during(router.send, [b"A", b"x"]) <= 9
+    assert calls_during(router.send, [b"A", b"x"]) <= 8

@@ -134,6 +134,16 @@ class TestSub:
         assert sub.announcements == [subscribe(b"a"), subscribe(b"a"), unsubscribe(b"a")]
         assert sub.topics() == []
 
+    @pytest.mark.parametrize("topics", [1, 1000, 10_000])
+    def test_what_arrives_costs_the_same_however_many_topics_and_messages(self, topics):
+        sub = make("SUB")
+        for number in range(topics):
+            sub.subscribe(b"%05d" % number)
+        peer = network_peer(sub)
+        batch = [b"%05d..." % (number * 7 % topics) for number in range(900)]
+        assert calls_during(sub.deliver, peer, batch) <= 25
+        assert len(peer.inbound) == len(batch)
+
     def test_unsubscribing_from_many_topics_costs_nothing_for_what_is_queued_of_others(self):
         sub = make("SUB")
         sub.subscribe(b"kept")
