@@ -302,6 +302,29 @@ def test_a_loop_that_cannot_watch_descriptors_is_refused_with_advice(context):
     gc.collect()
 
 
+# -- the end
+
+
+@pytest.mark.filterwarnings("ignore:Unclosed:ResourceWarning")
+def test_a_context_and_its_sockets_may_go_in_one_garbage_collection(loops, monkeypatch):
+    complaints = []
+    monkeypatch.setattr("sys.unraisablehook", complaints.append)
+
+    async def use():
+        context = zmqa.Context()
+        pull, push = context.socket(zmq.PULL), context.socket(zmq.PUSH)
+        pull.bind("inproc://gone")
+        push.connect("inproc://gone")
+        await push.send(b"not received")
+        pull.bind("tcp://127.0.0.1:*")
+        circle = [context, pull, push]
+        circle.append(circle)
+
+    loops.run(use())
+    gc.collect()
+    assert not complaints
+
+
 # -- threads
 
 

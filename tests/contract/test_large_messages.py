@@ -227,6 +227,21 @@ async def test_octets_are_held_until_they_are_out_and_then_no_more(net, zmq, cop
 
 
 @OVER_THE_NETWORK
+@pytest.mark.zerohop
+async def test_a_publisher_lets_go_of_octets_that_are_out(net, zmq):
+    pub, sub, endpoint = net.socket(zmq.PUB), net.socket(zmq.SUB), net.endpoint()
+    pub.bind(endpoint)
+    sub.subscribe(b"")
+    sub.connect(endpoint)
+    await pub.wait_for_subscribers(b"", 1)
+    body = pattern(SIZE)
+    before = sys.getrefcount(body)
+    await pub.send(body)
+    assert await sub.recv() == body
+    await net.eventually(lambda: sys.getrefcount(body) == before)
+
+
+@OVER_THE_NETWORK
 @pytest.mark.zerohop  # who looks into queues (peers) to see what the system has
 async def test_a_tracker_is_done_as_soon_as_the_system_has_the_last_octet(net, zmq):
     push = net.socket(zmq.PUSH)

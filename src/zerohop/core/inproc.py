@@ -179,9 +179,14 @@ class Inproc:
                 for topic in self._core.pattern.topics():
                     _tell(other, topic, subscribe=True)
 
-    def close(self) -> None:
-        """Leave; what waits for a name to be bound goes on waiting, unless LINGER is 0."""
-        core = self._core
+    def close(self, core: SocketCore) -> None:
+        """Leave; what waits for a name to be bound goes on waiting, unless LINGER is 0.
+
+        Args:
+            core: the socket; we may not know it any more: a garbage collection clears references
+                like ours before it has anything closed.
+        """
+        self._core_ref = ref(core)
         for name in self.names:
             core.context.unbind(name)
         self.names.clear()

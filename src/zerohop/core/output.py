@@ -84,6 +84,7 @@ def fill(link: Link, pipe: Pipe | None, encoder: BatchEncoder) -> list[Buffer]:
         return buffers
     if waiting == 1:  # an answer: nothing is to be learnt from it
         batch = link.sending = [queue.popleft()]
+        pipe.whole = None  # or it would hold them when they are out
         if pipe.full:
             pipe.drained()
         buffers += encoder.encode(link, batch) if link.shares else link.connection.encode(batch)

@@ -464,7 +464,7 @@ class SocketCore:
         self.parts_in.clear()
         self._returned.clear()
         self._parts_out.clear()
-        self.inproc.close()
+        self.inproc.close(self)
         self.links.begin_close()
         self.send_lane = self.receive_lane = None
         self.context.sockets.discard(self)
