@@ -49,7 +49,7 @@ class Receiving:
     """
 
     __slots__ = (
-        "_core", "_driver", "_front", "_lock", "_options", "_returned", "_turns",
+        "_core", "_driver", "_front", "_lock", "_options", "_over", "_returned", "_turns",
         "inproc", "lane", "limit", "line", "looks_back", "number",
     )  # fmt: skip
 
@@ -64,6 +64,7 @@ class Receiving:
         self.inproc = False
         self.number = 0
         self.limit = turns.credit
+        self._over = False  # the turn is
         self.line = Line()
         self.looks_back = 8
         turns.new_turn.append(self._new_turn)
@@ -104,7 +105,7 @@ class Receiving:
             if convert is not None:
                 convert = self._needed(convert, message)
             self.looks_back = 0
-            last = self.number > self.limit and self._spend(loop) and wait != 0
+            last = (self.number > self.limit and self._spend(loop)) and wait != 0
             self._after_receive()
         received = ReceivedLast() if last else Received()
         received.value = message
@@ -180,15 +181,23 @@ class Receiving:
         if loop is not self._front.loop:
             self._front.find_loop()
         with self._lock:
-            if not self._turns.over:
+            if not self._over and not self._turns.over:
                 self._spend(loop)
         return self.number < self.limit
 
     def _spend(self, loop: asyncio.AbstractEventLoop) -> bool:
-        over = self._turns.spend(loop)
-        self.limit = self.number + self._turns.credit
-        self._stop_at_room()
-        return over
+        """Look at the clock; return whether the turn is over: then it is until the next begins.
+
+        Whoever awaits one of the messages has to wait, so that none after it may be got sooner.
+        """
+        if self._over:
+            return True
+        self._over = self._turns.spend(loop)
+        self.limit = self.number
+        if not self._over:
+            self.limit += self._turns.credit
+            self._stop_at_room()
+        return self._over
 
     def _stop_at_room(self) -> None:
         """A connection that was stopped goes on when half the lane is drained: not on the lane."""
@@ -197,7 +206,11 @@ class Receiving:
             self.limit = min(self.limit, self.number + len(lane.messages) - lane.resume_at - 1)
 
     def _new_turn(self, credit: int) -> None:
-        self.limit = min(self.limit, self.number + credit)
+        limit = self.number + credit
+        if self._over or self.limit > limit:
+            self._over = False
+            self.limit = limit
+            self._stop_at_room()
 
     def _after_receive(self) -> None:
         """Let a connection that was paused go on; tell an inproc sender that there is room."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from zerohop.io.driver import SocketDriver
 
 CREDIT = 64  # operations at most between two looks at the clock
-TURN = 0.0002  # seconds a socket may keep the loop: a 1 ms ticker stays above 500 a second
+TURN = 120e-6  # seconds a socket may keep the loop: a 1 ms ticker stays above 500 a second
 _ON_ACCOUNT = 8  # operations for a program that goes on although its turn is over
 FLUSH_SIZE = 64 * 1024  # octets that are written without waiting for more: one write of the driver
 _MOMENT = 50e-6  # seconds; sends that follow each other faster are gathered
@@ -70,16 +70,16 @@ class Turns:
     def write_at_once(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Write, if this message had better go at once; return whether.
 
-        It does if nothing was written a moment ago, and if it answers the last message that is
-        there. Otherwise there may be more to come: the loop is asked to call at the end of its
-        turn. So it is now and then in any case, to find out whether it still comes round; unless a
-        receive had to wait meanwhile, which shows it.
+        It does if it answers the last message that is there, and if it begins the turn and nothing
+        was written a moment ago. Otherwise there may be more to come: the loop is asked to call at
+        the end of its turn. So it is now and then in any case, to find out whether it still comes
+        round; unless a receive had to wait meanwhile, which shows it.
         """
         answers = self.answers()
-        if self.unwritten and answers != LAST:
+        running = self.running is not None
+        if running and answers != LAST:
             return False
         now = monotonic()
-        running = self.running is not None
         self.late = running and now - self._started > TURN
         if answers == LAST:
             at_once = True
