@@ -153,9 +153,9 @@ class Dropping:
     def __init__(self, pub, numbers):
         self._pub, self._numbers = pub, numbers
 
-    def send_multipart(self, frames, flags):
+    def send_multipart(self, frames):
         if int.from_bytes(frames[1], "big") not in self._numbers:
-            self._pub.send_multipart(frames, flags)
+            self._pub.send_multipart(frames)
 
     def close(self, linger):
         self._pub.close(linger)

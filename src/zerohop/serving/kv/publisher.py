@@ -254,7 +254,7 @@ class KvEventPublisher:
             try:
                 if payload is not None:
                     frames = [self._topic, seq_octets(seq), payload]
-                    self._pub.send_multipart(frames, zmq.DONTWAIT)
+                    self._pub.send_multipart(frames)  # which never waits: it is a PUB
             except zmq.ZMQError:
                 return  # closed: what waits was given its time
             if self._table is not None and len(self._table.pending) > self._max_queue:
