@@ -89,13 +89,6 @@ def test_options_are_live():
     assert not router.can_send_now()
 
 
-def test_options_that_are_copied_change_on_their_own():
-    options = PatternOptions(routing_id=b"me")
-    twin = options.copy()
-    options.routing_id, options.probe_router = b"", True
-    assert (twin.routing_id, twin.probe_router) == (b"me", False)
-
-
 def test_an_option_that_does_not_exist_is_a_type_error():
     with pytest.raises(TypeError, match="PatternOptions has no 'routing_di'"):
         PatternOptions(routing_di=b"me")

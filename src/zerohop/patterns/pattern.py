@@ -26,7 +26,7 @@ from zerohop.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any, ClassVar, Final, Protocol, Self
+    from typing import Any, ClassVar, Final, Protocol
 
     from zerohop.patterns.pipe import Message, Part, Pipe
 else:
@@ -121,10 +121,6 @@ class PatternOptions:
             if not hasattr(type(self), name):
                 raise TypeError(f"{type(self).__name__} has no {name!r}")
             setattr(self, name, value)
-
-    def copy(self) -> Self:
-        """Return the same options, which from now on change on their own."""
-        return type(self)(**vars(self))
 
 
 _DEFAULTS = {name: getattr(PatternOptions, name) for name in PatternOptions.__annotations__}

@@ -68,6 +68,7 @@ MAX_IDENTITY = 255
 """Octets of the Identity property (ZMQ_ROUTING_ID)."""
 
 _NO_HEARTBEAT = HeartbeatOptions()
+_TOLD: Mapping[str, bytes] = {}
 
 
 class Connection:
@@ -388,6 +389,7 @@ class Connection:
 
     def _complete(self, now: float) -> None:
         properties = dict(self._mechanism.peer_properties)
+        self._mechanism.peer_properties = _TOLD  # once: of a thousand peers they would be much
         identity = properties.get("identity", b"")
         if len(identity) > MAX_IDENTITY:
             raise ProtocolError(
