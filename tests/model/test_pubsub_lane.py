@@ -99,7 +99,7 @@ class LaneMachine(RuleBasedStateMachine):
     @rule()
     def hand_out(self):
         self.xpub.hand_out()
-        assert not self.xpub._lane.messages
+        assert not self.xpub._handout.lane.messages
 
     @rule(p=peers, count=st.integers(1, 30))
     def write(self, p, count):
@@ -148,7 +148,7 @@ class LaneMachine(RuleBasedStateMachine):
             if peer is not None:
                 handed = list(peer.outbound.messages)
                 assert handed == self.expected[p][: len(handed)]
-                if not self.xpub._lane.messages:
+                if not self.xpub._handout.lane.messages:
                     assert handed == self.expected[p]
                     assert peer.outbound.full == self.full[p]
                     assert peer.dropped == self.dropped[p]
@@ -161,7 +161,7 @@ class LaneMachine(RuleBasedStateMachine):
 
     @invariant()
     def a_note_is_there_while_the_lane_has_messages(self):
-        lane = self.xpub._lane
+        lane = self.xpub._handout.lane
         assert not lane.messages or (lane.reader_signals and not lane.asleep)
 
 

@@ -226,7 +226,7 @@ def test_a_publisher_forgets_who_has_left_and_hands_out_what_it_has():
     here, gone = network_peer(xpub), network_peer(xpub)
     for peer in (here, gone):
         xpub.subscription(peer, b"", subscribe=True)
-    lane = xpub._lane
+    lane = xpub._handout.lane
     lane.messages.append(b"on the lane")  # and nobody was told
     lane.asleep = False
     xpub.mend([here])

@@ -15,7 +15,7 @@ from tests.patterns.world import (
 )
 from zerohop.constants import Errno
 from zerohop.errors import Again, UsageError
-from zerohop.patterns import publish
+from zerohop.patterns import handout, publish
 from zerohop.patterns.pattern import HWM_REACHED
 from zerohop.patterns.pipe import Pipe
 from zerohop.patterns.routing import fan_out_all
@@ -553,7 +553,7 @@ class TestLane:
             raise KeyboardInterrupt
 
         send_on_lane(pub, b"1", b"2")
-        monkeypatch.setattr(publish, "fan_out_all", interrupted)
+        monkeypatch.setattr(handout, "fan_out_all", interrupted)
         with pytest.raises(KeyboardInterrupt):
             pub.hand_out()
         monkeypatch.undo()
@@ -654,6 +654,22 @@ class TestLaneWithoutDrops:
         with pytest.raises(Again):
             pub.check_send(b"x")
         assert len(peer.outbound) == 20
+
+    @pytest.mark.parametrize("event", ["welcome", "put back"])
+    def test_what_else_takes_room_is_not_promised_either(self, event):
+        pub = settled("XPUB", xpub_nodrop=True, xpub_welcome_msg=b"welcome")
+        peer = subscriber(pub, b"", hwm=20)
+        sent(peer)
+        pub.hand_out()
+        assert pub.send_lane.hwm == 20
+        if event == "welcome":
+            connect(pub, peer)
+        else:
+            peer.outbound.messages.append(b"not sent")
+            lose(pub, peer)
+        assert pub.send_lane.full
+        pub.hand_out()
+        assert (pub.send_lane.full, pub.send_lane.hwm) == (False, 19)
 
     def test_the_option_can_change(self):
         pub = settled("PUB")

@@ -5,17 +5,7 @@ as messages that begin with octet 1 or 0. They are applied at once, whatever the
 and take no place in any pipe. A peer whose pipe is full misses the message, which is counted;
 with XPUB_NODROP the send raises Again instead, before anybody gets it.
 
-To queue a message for each of many peers costs as much as all the rest, and more when each is woken
-for it. So there is a lane: one pipe that stands for all peers. It is handed out in batches, by
-runs of messages that the same peers want. Whatever may change who gets a message comes after
-those that were sent before it, so they are handed out first::
-
-    send on the lane ──► lane ──► hand_out ──► index: who wants it ──► the pipe of each peer
-    send past it     ──────────────────────────────────┘
-
-The lane takes no more than every peer's pipe has room for: with XPUB_NODROP what that is now,
-without what it is when the pipe is empty, so that a burst is not dropped before it was tried to
-write some of it.
+What is sent on the lane waits to be handed out to all: :mod:`zerohop.patterns.handout`.
 """
 
 # ruff: noqa: D102 - what each method promises stands in Pattern
@@ -26,15 +16,15 @@ from collections import deque
 
 from zerohop.constants import Errno
 from zerohop.errors import Again, ProtocolError, UsageError
+from zerohop.patterns.handout import Handout
 from zerohop.patterns.pattern import Pattern, PatternOptions, Peer
-from zerohop.patterns.pipe import Pipe
-from zerohop.patterns.routing import FairQueue, fan_out, fan_out_all
+from zerohop.patterns.routing import FairQueue, fan_out
 from zerohop.patterns.subscriptions import SubscriptionIndex, split_upstream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any, ClassVar
+    from collections.abc import Iterable
+    from typing import ClassVar
 
     from zerohop.patterns.pipe import Message, Part
     from zerohop.patterns.subscriptions import Route
@@ -42,14 +32,6 @@ if TYPE_CHECKING:
 # An application that never receives from its XPUB must not keep every notification for ever.
 _MAX_NOTIFICATIONS = 1_000_000
 _MAX_OCTETS = 64 * 1024 * 1024  # of topics in them, whoever sends them
-
-_LEAST = 8  # messages; with less room a batch is not worth its trouble
-
-
-class _Everybody:
-    """Who reads the lane, as far as whoever writes it wants to know: all peers, over the net."""
-
-    inproc = False
 
 
 class XPub(Pattern):
@@ -71,16 +53,8 @@ class XPub(Pattern):
         super().__init__(options, seed)
         self._peers: dict[Peer, None] = {}
         self._inproc = 0  # how many of them; their messages wait for nobody's batch
-        self._lane = Pipe(0)
-        self._lane.reader = self._lane.writer = _Everybody
-        self._notes: list[Any] = []  # of the lane, for nobody: hand_out looks
-        self._lane.reader_signals = self._lane.writer_signals = self._notes
-        # Who is still to be given what; an interrupted hand_out is finished by the next one.
-        self._runs: list[tuple[Iterator[Peer], list[Message]]] = []
-        self._limit_unknown = True  # of the lane
-        self._never_drops = False  # which kind of limit it has
-        self._has_room = True
         self._index = SubscriptionIndex()
+        self._handout = Handout(self._index, options)
         self._requests = SubscriptionIndex()  # manual: what peers asked for, applied or not
         self._requester: Peer | None = None  # manual: who asked for what was received last
         self._incoming = FairQueue()
@@ -93,20 +67,18 @@ class XPub(Pattern):
         self._inproc += peer.inproc
         if peer.inproc:
             self.send_lane = None
-        hwm, limit = peer.outbound.hwm, self._lane.hwm
-        if self.options.xpub_nodrop:
-            self._lane.full = self._limit_unknown = True
-        elif hwm and (not limit or hwm < limit):  # not by looking at all of them, for each
-            self._lane.set_hwm(hwm)
+        self._handout.one_more(peer)
 
     def connected(self, peer: Peer) -> None:
         if self.options.xpub_welcome_msg and peer in self._peers:
             fan_out(self.options.xpub_welcome_msg, (peer,))
+            self._handout.less_room()
 
     def disconnected(self, peer: Peer) -> None:
-        # When it comes back it says anew what it wants.
+        # When it comes back it says anew what it wants. What could not be sent is back in its pipe.
         self.hand_out()
         self._forget(peer)
+        self._handout.less_room()
 
     def detach(self, peer: Peer) -> None:
         if peer in self._peers:
@@ -117,11 +89,10 @@ class XPub(Pattern):
             self._incoming.remove(peer)
 
     def writable(self, peer: Peer) -> None:
-        if self._never_drops:
-            self._limit_unknown = True
+        self._handout.more_room()
 
     def limits_changed(self) -> None:
-        self._limit_unknown = True
+        self._handout.limits_changed()
 
     def deliver(self, peer: Peer, messages: list[Message]) -> None:
         others: list[Message] = []
@@ -146,8 +117,7 @@ class XPub(Pattern):
         for index in (self._index, self._requests):
             index.mend(here)
         self._incoming.mend(here)
-        self._limit_unknown = True
-        self._notes.append(_Everybody)  # that the lane be looked at
+        self._handout.mend()
 
     def readable(self, peer: Peer) -> None:
         self._incoming.wake(peer)
@@ -155,7 +125,8 @@ class XPub(Pattern):
     def subscription(self, peer: Peer, topic: bytes, subscribe: bool) -> None:
         if peer not in self._peers:
             return
-        if self._lane.messages or self._runs:
+        handout = self._handout
+        if handout.lane.messages or handout.runs:
             self.hand_out()
         options = self.options
         index = self._requests if self._manual else self._index
@@ -168,56 +139,16 @@ class XPub(Pattern):
             self._notify(peer, topic, subscribe=subscribe)
 
     def hand_out(self) -> None:
-        lane, options = self._lane, self.options
-        if options.xpub_nodrop is not self._never_drops:
-            self._never_drops = options.xpub_nodrop
-            self._limit_unknown = True
-        # Noted and empty: another thread's hand_out was quicker than the note. It sleeps again.
-        if lane.messages or self._notes or self._runs:
-            while True:
-                self._notes.clear()
-                self._give_to_peers()
-                lane.full = False
-                if self._never_drops:
-                    self._find_limit()
-                    self._limit_unknown = True  # more, once the peers' pipes have been emptied
-                if lane.sleep():  # else another thread has sent meanwhile
-                    break
-        elif self._limit_unknown:
-            self._find_limit()
+        handout, options = self._handout, self.options
+        handout.hand_out(self._peers)
         if self._inproc or options.invert_matching or options.xpub_manual_last_value:
             self.send_lane = None
         else:
-            self.send_lane = lane if self._has_room else None
-
-    def _give_to_peers(self) -> None:
-        """Empty the lane, or finish what was interrupted."""
-        runs, queue = self._runs, self._lane.messages
-        if not runs:
-            batch = [queue.popleft() for _ in range(len(queue))]
-            runs += [(iter(peers), run) for peers, run in self._index.split(batch)]
-            runs.reverse()
-        while runs:
-            peers, messages = runs[-1]
-            fan_out_all(messages, peers, drop=not self.options.xpub_nodrop)
-            runs.pop()
-
-    def _find_limit(self) -> None:
-        """Let the lane take as many messages as the pipe of every peer."""
-        lane = self._lane
-        pipes = [peer.outbound for peer in self._peers if peer.outbound.hwm]
-        if self._never_drops:
-            limits = [0 if pipe.full else pipe.hwm - len(pipe.messages) for pipe in pipes]
-        else:
-            limits = [pipe.hwm for pipe in pipes]
-        limit = min(limits, default=0)
-        self._has_room = not (self._never_drops and limits and limit < _LEAST)
-        lane.set_hwm(limit)
-        lane.full = not self._has_room  # for threads that have looked at send_lane before
-        self._limit_unknown = False
+            self.send_lane = handout.lane if handout.has_room else None
 
     def send(self, message: Message) -> None:
-        if self._lane.messages or self._runs:
+        handout = self._handout
+        if handout.lane.messages or handout.runs:
             self.hand_out()
         first = message[0] if isinstance(message, list) else message
         peers = self._index.matching(first)
@@ -228,8 +159,7 @@ class XPub(Pattern):
             for peer in peers:
                 if peer.outbound.full:
                     raise Again
-            # The lane was told how much room there is, and will be told again.
-            self._lane.full = self._limit_unknown = True
+            handout.less_room()
         if peers:
             fan_out(message, peers)
         if options.xpub_manual_last_value:
