@@ -209,13 +209,15 @@ class SocketDriver(Pump):
             sock.close()
             return
         self._open(dialer, sock, remote)
-        self.pump()
+        if not self._pumping:  # else it is the pump that dials, and it goes on
+            self.pump()
 
     def dial_failed(self, dialer: Dialer, error: OSError) -> None:
         """No address of a dialler's endpoint answered."""
         self._dialings.pop(dialer, None)
         self.core.links.dialers.failed(dialer, error, self.now())
-        self.pump()
+        if not self._pumping:
+            self.pump()
 
     def accepted(self, listener: Listener, sock: socket.socket, remote: SocketName) -> None:
         """A peer has called; the caller pumps."""
