@@ -10,9 +10,19 @@ import random
 import pytest
 
 import zerohop as zmq
-from zerohop.asyncio.futures import SENT
+from zerohop.asyncio import turns
+from zerohop.asyncio.futures import SENT, SENT_LAST, ReceivedLast, done_with_later
 
 pytestmark = [pytest.mark.on("asyncio", "uvloop"), pytest.mark.over("inproc")]
+
+
+@pytest.fixture
+def hurried(monkeypatch):
+    """Turns are over as soon as they have begun: every other receive is the last of its turn."""
+    monkeypatch.setattr(turns, "TURN", 0.0)
+    monkeypatch.setattr(turns, "CREDIT", 1)
+    monkeypatch.setattr(turns, "_QUICK", 1)
+    monkeypatch.setattr(turns, "_ON_ACCOUNT", 1)
 
 
 async def linked(net):
@@ -205,6 +215,17 @@ async def test_the_value_comes_once_however_the_awaitable_is_used(net, how, when
     await nothing_more(pull)
 
 
+@pytest.mark.parametrize("how", USES)
+@FORM
+@pytest.mark.usefixtures("hurried")
+async def test_the_value_comes_once_also_at_the_end_of_a_turn(net, how, form):
+    push, pull = await linked(net)
+    method, text, expected = FORMS[form]
+    await sent(net, push, pull, *(text % n for n in range(4)))
+    assert [await USES[how](method(pull)) for _ in range(4)] == [expected(n) for n in range(4)]
+    await nothing_more(pull)
+
+
 async def nothing_more(pull):
     with pytest.raises(zmq.Again):
         await pull.recv(zmq.DONTWAIT)
@@ -338,6 +359,64 @@ async def test_no_message_is_lost_however_the_awaitable_is_dropped(net, how, whe
         got.append(await method(pull)())
     assert got == [expected(n) for n in range(4)]
     await nothing_more(pull)
+
+
+@pytest.mark.parametrize("how", DROPS)
+@FORM
+@pytest.mark.usefixtures("hurried")
+async def test_no_message_is_lost_also_at_the_end_of_a_turn(net, how, form):
+    push, pull = await linked(net)
+    method, text, expected = FORMS[form]
+    await sent(net, push, pull, *(text % n for n in range(4)))
+    got = await asyncio.ensure_future(DROPS[how](method(pull))) or []
+    while len(got) < 4:
+        got.append(await method(pull)())
+    assert got == [expected(n) for n in range(4)]
+    await nothing_more(pull)
+
+
+@pytest.mark.usefixtures("hurried")
+async def test_the_last_message_of_a_turn_suspends_whoever_awaits_it_and_so_do_those_after_it(net):
+    push, pull = await linked(net)
+    await sent(net, push, pull, *(b"%d" % n for n in range(6)))
+    got, calls = [], [pull.recv() for _ in range(6)]
+    first_last = [type(call) for call in calls].index(ReceivedLast)
+    assert {type(call) for call in calls[first_last:]} == {ReceivedLast}
+    tasks = [asyncio.ensure_future(put(got, call)) for call in calls]
+    calls.clear()
+    await asyncio.sleep(0)
+    assert len(got) == first_last
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    tasks.clear()
+    while len(got) < 6:
+        got.append(await pull.recv())
+    assert got == [b"%d" % n for n in range(6)]
+
+
+@pytest.mark.usefixtures("hurried")
+async def test_the_last_send_of_a_turn_suspends_whoever_awaits_it(net):
+    push, _ = await linked(net)
+    sends = [push.send(b"1") for _ in range(4)]
+    assert SENT_LAST in sends
+    seen = []
+    asyncio.get_running_loop().call_soon(seen.append, "another")
+    await sends[sends.index(SENT_LAST)]
+    assert seen == ["another"]
+    assert SENT_LAST.done()
+    assert SENT_LAST.result() is None
+
+
+async def test_any_result_may_be_the_last_of_a_turn(net):
+    later = done_with_later(7)
+    assert later.done()
+    assert later.result() == 7
+    seen = []
+    asyncio.get_running_loop().call_soon(seen.append, "another")
+    assert await later == 7
+    assert seen == ["another"]
+    assert await asyncio.gather(later, later) == [7, 7]
 
 
 async def test_messages_dropped_in_the_order_they_came_keep_their_order(net):
@@ -730,7 +809,12 @@ async def by_parts(pull, rng):
 
 @pytest.mark.over("tcp", "inproc")
 @pytest.mark.parametrize("seed", range(3))
-async def test_a_message_is_received_once_and_in_order_whatever_was_given_up_between(net, seed):
+@pytest.mark.parametrize("turn", ["long", "short"])
+async def test_a_message_is_received_once_and_in_order_whatever_was_given_up_between(
+    request, net, seed, turn
+):
+    if turn == "short":
+        request.getfixturevalue("hurried")
     push, pull = await linked(net)
     rng = random.Random(seed)
     messages = [[b"%d" % n] * rng.choice([1, 1, 2, 3]) for n in range(400)]

@@ -150,6 +150,8 @@ class Turns:
         """The loop that would have called is gone; on the next, the driver writes all there is."""
         self.running = None
         self.unwritten = 0
+        for begin in self.new_turn:
+            begin(self._grant)
 
     def _begin(self, loop: asyncio.AbstractEventLoop, now: float) -> None:
         self._started = now
