@@ -14,6 +14,7 @@ import zerohop.asyncio as zmqa
 from tests.asyncio.keeper import Keeper
 from tests.kit.drivers import _loop_factory
 from tests.kit.net import free_port
+from zerohop.asyncio.futures import ReceivedLast
 
 SOON = 8.0  # seconds: what happens at once happens within this on a busy machine
 LOOPS = [name for name in ("asyncio", "uvloop") if name == "asyncio" or pytest.importorskip(name)]
@@ -76,6 +77,31 @@ def test_a_socket_goes_on_in_the_next_loop(loops, context):
     loops.run(begin())
     for n in range(2, 5):
         loops.run(go_on(n))
+
+
+def test_a_turn_that_was_over_when_its_loop_ended_is_no_concern_of_the_next(loops, context):
+    push, pull = context.socket(zmq.PUSH), context.socket(zmq.PULL)
+
+    async def begin():
+        pull.bind(endpoint())
+        push.connect(pull.last_endpoint.decode())
+        for n in range(200):
+            await push.send(b"%d" % n)
+        assert await pull.recv() == b"0"
+        await eventually(lambda: pull.stats().incoming.messages == 199)
+        pull._receiving.limit = pull._receiving.number
+        pull._front._turns._begin(asyncio.get_running_loop(), time.monotonic() - 1)
+        assert type(pull.recv()) is ReceivedLast  # and it returns
+
+    async def go_on():
+        calls = [pull.recv() for _ in range(3)]
+        assert ReceivedLast not in map(type, calls)
+        assert [await call for call in calls] == [b"1", b"2", b"3"]
+        for n in range(4, 200):
+            assert await pull.recv() == b"%d" % n
+
+    loops.run(begin())
+    loops.run(go_on())
 
 
 def test_sockets_made_bound_and_connected_outside_a_loop_work_in_the_next(loops, context):

@@ -93,6 +93,48 @@ async def test_a_full_lane_waits_and_goes_on(net):
     await asyncio.gather(*sends)
 
 
+@pytest.mark.over("inproc")
+@pytest.mark.parametrize("kinds", [(zmq.PUSH, zmq.PULL), (zmq.DEALER, zmq.ROUTER)])
+async def test_what_is_received_is_octets_also_where_it_was_lent(net, kinds):
+    sender, receiver = (net.socket(kind) for kind in kinds)
+    await net.link(receiver, sender)
+    lent = np.frombuffer(b"lent", np.uint8)
+    sender.copy_threshold = 0
+    await sender.send(lent, copy=False)
+    await sender.send_multipart([b"1", lent], copy=False)
+    await sender.send_multipart([b"1", b"2"])
+    got = [await receiver.recv_multipart() for _ in range(3)]
+    assert [parts[-2:] for parts in got][1:] == [[b"1", b"lent"], [b"1", b"2"]]
+    assert got[0][-1] == b"lent"
+    assert {type(part) for parts in got for part in parts} == {bytes}
+
+
+@pytest.mark.over("inproc")
+@pytest.mark.parametrize("receive", ["recv", "recv_multipart", "iteration"])
+async def test_a_sender_over_a_full_lane_goes_on_when_it_is_half_empty(net, receive):
+    push, pull = await linked(net)
+    pull.rcvhwm, push.sndhwm = 5, 5
+
+    async def flood():
+        for n in range(100):
+            await push.send(b"%d" % n)
+
+    sending = asyncio.create_task(flood())
+    method = pull.__anext__ if receive == "iteration" else getattr(pull, receive)
+    got = [await method() for _ in range(100)]
+    await sending
+    assert [int(m[0] if isinstance(m, list) else m) for m in got] == list(range(100))
+
+
+async def test_parts_that_have_to_wait_are_sent_with_the_last_of_their_message(net):
+    push, pull = net.socket(zmq.PUSH, sndtimeo=-1), net.socket(zmq.PULL)
+    first, last = push.send(b"1", zmq.SNDMORE), push.send(b"2")
+    assert not first.done()
+    await net.link(pull, push)
+    await asyncio.gather(first, last)
+    assert await pull.recv_multipart() == [b"1", b"2"]
+
+
 # -- what is wrong is said at once, or through the awaitable
 
 
