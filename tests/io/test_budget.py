@@ -56,7 +56,7 @@ def used(world):
     world.loop.settle(2)
 
 
-@pytest.mark.parametrize("kind, budget", [(zmq.PUSH, 75), (zmq.ROUTER, 75), (zmq.SUB, 80)])
+@pytest.mark.parametrize("kind, budget", [(zmq.PUSH, 60), (zmq.ROUTER, 63), (zmq.SUB, 63)])
 def test_a_socket(world, kind, budget):
     used(world)
     world.socket(kind).close(0)

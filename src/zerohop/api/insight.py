@@ -22,7 +22,7 @@ class InsightMethods:
     if TYPE_CHECKING:
         _core: SocketCore
         _driver: SocketDriver
-        _mistakes: set[str]
+        _mistakes: frozenset[str]
 
     def stats(self) -> SocketStats:
         """Return queues, traffic and drops of the whole socket, at this moment."""
@@ -97,7 +97,7 @@ class InsightMethods:
 
     def _warn(self, mistake: str) -> None:
         if mistake not in self._mistakes:
-            self._mistakes.add(mistake)
+            vars(self)["_mistakes"] = self._mistakes | {mistake}
             from zerohop.io.log import log
 
             log.warning("%s socket %s", self._core.type_name, mistake)

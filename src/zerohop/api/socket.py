@@ -58,6 +58,7 @@ __all__ = ["SocketBase"]
 
 _by_handle: weakref.WeakValueDictionary[int, SocketBase] = weakref.WeakValueDictionary()
 _exiting = False
+_INVENT_IDS = (SocketType.ROUTER, SocketType.STREAM, SocketType.REQ, SocketType.REP)
 
 
 @atexit.register
@@ -81,12 +82,16 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
         ZMQError: EINVAL, no such type; EMFILE, the Context has MAX_SOCKETS open; ETERM.
     """
 
-    __slots__ = (
-        "__dict__", "__weakref__", "_context_io", "_core", "_driver", "_front_among", "_mistakes",
-        "_options", "_shadowed", "_shadows", "context", "copy_threshold",
-    )  # fmt: skip
+    __slots__ = ("__dict__", "__weakref__", "_context_io", "_core", "_driver", "_options", "context")
 
     _shown_as: ClassVar[str | None] = None  # in repr, instead of the class's own name
+
+    # What most sockets never have; those that do have it in their __dict__.
+    copy_threshold: int = COPY_THRESHOLD
+    _shadowed: SocketBase | None = None  # whose shadow it is
+    _shadows: weakref.WeakSet[SocketBase] | None = None
+    _front_among: tuple[Fronts, Front] | None = None  # a shadow's own front
+    _mistakes: frozenset[str] = frozenset()
 
     def __init__(
         self,
@@ -96,13 +101,10 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
         shadow: SocketBase | int | None = None,
         copy_threshold: int | None = None,
     ) -> None:
-        self._shadowed: SocketBase | None = None
-        self._front_among: tuple[Fronts, Front] | None = None  # a shadow's own front
-        self._shadows: weakref.WeakSet[SocketBase] | None = None
         self._monitor_socket = None
         self._feed = None
-        self._mistakes: set[str] = set()
-        self.copy_threshold = COPY_THRESHOLD if copy_threshold is None else copy_threshold
+        if copy_threshold is not None:
+            self.copy_threshold = copy_threshold
         if isinstance(ctx_or_socket, SocketBase):
             shadow = ctx_or_socket
         if shadow:
@@ -125,7 +127,7 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
                 kind,
                 self._options,
                 self._context_io.core,
-                seed=int.from_bytes(os.urandom(4)),
+                seed=int.from_bytes(os.urandom(4)) if kind in _INVENT_IDS else 0,
                 jitter=_jitter,
             )
             try:
@@ -136,7 +138,6 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
                     if driver.core is self._core:
                         driver.close(0.0)
                 raise
-        _by_handle[id(self._driver)] = self
         context._add_socket(self)
 
     def _become_shadow(self, other: SocketBase) -> None:
@@ -197,7 +198,10 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
     @property
     def underlying(self) -> int:
         """A number by which :meth:`shadow` finds this socket in this process; 0 when closed."""
-        return 0 if self._core.closed else id(self._driver)
+        if self._core.closed:
+            return 0
+        _by_handle[id(self._driver)] = self._shadowed or self  # whom nobody asks, nobody finds
+        return id(self._driver)
 
     @classmethod
     def shadow(cls, address: SocketBase | int) -> Self:
@@ -348,6 +352,8 @@ def _resolve(address: SocketBase | int) -> SocketBase:
 
 
 def _checked_type(socket_type: int) -> SocketType:
+    if type(socket_type) is SocketType and socket_type <= SocketType.STREAM:
+        return socket_type
     try:
         number = operator.index(socket_type)
     except TypeError:

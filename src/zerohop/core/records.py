@@ -40,7 +40,7 @@ class Records:
     def __init__(self, socket_type: SocketType) -> None:
         self.monitors: list[MonitorLog] = []
         self.reports: list[str] = []
-        self._name = socket_type.name
+        self._type = socket_type
 
     def add(
         self,
@@ -106,4 +106,4 @@ class Records:
             cause = str(trouble)
         if cause not in source.reported and len(source.reported) < _MOST_CAUSES:
             source.reported.add(cause)
-            self.reports.append(f"{self._name} {endpoint}: {trouble}")
+            self.reports.append(f"{self._type.name} {endpoint}: {trouble}")
