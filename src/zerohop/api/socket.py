@@ -82,7 +82,15 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
         ZMQError: EINVAL, no such type; EMFILE, the Context has MAX_SOCKETS open; ETERM.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_context_io", "_core", "_driver", "_options", "context")
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_context_io",
+        "_core",
+        "_driver",
+        "_options",
+        "context",
+    )
 
     _shown_as: ClassVar[str | None] = None  # in repr, instead of the class's own name
 
