@@ -376,23 +376,40 @@ async def test_no_message_is_lost_also_at_the_end_of_a_turn(net, how, form):
 
 
 @pytest.mark.usefixtures("hurried")
-async def test_the_last_message_of_a_turn_suspends_whoever_awaits_it_and_so_do_those_after_it(net):
+async def test_whoever_gets_the_last_message_of_a_turn_waits_and_so_do_those_after_him(net):
     push, pull = await linked(net)
     await sent(net, push, pull, *(b"%d" % n for n in range(6)))
-    got, calls = [], [pull.recv() for _ in range(6)]
-    first_last = [type(call) for call in calls].index(ReceivedLast)
-    assert {type(call) for call in calls[first_last:]} == {ReceivedLast}
-    tasks = [asyncio.ensure_future(put(got, call)) for call in calls]
-    calls.clear()
+    got, given = [], []
+
+    async def get():
+        call = pull.recv()
+        given.append(type(call))
+        got.append(await call)
+
+    tasks = [asyncio.create_task(get()) for _ in range(6)]
     await asyncio.sleep(0)
-    assert len(got) == first_last
+    first = given.index(ReceivedLast)
+    assert set(given[first:]) == {ReceivedLast}
+    assert len(got) == first
     for task in tasks:
         task.cancel()
     await asyncio.wait(tasks)
-    tasks.clear()
     while len(got) < 6:
         got.append(await pull.recv())
     assert got == [b"%d" % n for n in range(6)]
+
+
+@pytest.mark.usefixtures("hurried")
+async def test_the_last_message_of_a_turn_suspends_nobody_when_the_loop_has_come_round(net):
+    push, pull = await linked(net)
+    await sent(net, push, pull, *(b"%d" % n for n in range(6)))
+    calls = [pull.recv() for _ in range(6)]
+    assert type(calls[-1]) is ReceivedLast
+    await asyncio.sleep(0)
+    seen = []
+    asyncio.get_running_loop().call_soon(seen.append, "another")
+    assert [await call for call in calls] == [b"%d" % n for n in range(6)]
+    assert seen == []
 
 
 @pytest.mark.usefixtures("hurried")

@@ -30,7 +30,13 @@ else:
 
 
 class Returns(Protocol):
-    """Whoever takes messages back (the Front)."""
+    """Whoever takes messages back (the Front's ``receiving``).
+
+    Attributes:
+        over: it is time to let the loop go on, and it has not come round since.
+    """
+
+    over: bool
 
     def give_back(self, value: Any, key: Key) -> None:
         """Put what was taken, a message or a part, back to where it was taken from."""
@@ -176,11 +182,12 @@ class ReceivedLast(Received):
     __slots__ = ()
 
     def __await__(self) -> Generator[Any, None, Any]:
-        try:
-            yield
-        except BaseException:
-            self.cancel()  # now: a traceback may hold on to us
-            raise
+        if self.front is not None and self.front.over:
+            try:
+                yield
+            except BaseException:
+                self.cancel()  # now: a traceback may hold on to us
+                raise
         return self.result()
 
     __iter__ = __await__

@@ -45,12 +45,13 @@ class Receiving:
         inproc: the lane's writer is a socket of this process: its parts may be lent ones, and it
             may wait for room at any time, so :meth:`drained` is called while the lane is full.
         line: who waits to receive.
+        over: the turn is: whoever awaits what was received since has to wait for the next one.
         looks_back: as for :class:`~zerohop.asyncio.sending.Sending`.
     """
 
     __slots__ = (
-        "_core", "_driver", "_front", "_lock", "_options", "_over", "_returned", "_turns",
-        "inproc", "lane", "limit", "line", "looks_back", "number",
+        "_core", "_driver", "_front", "_lock", "_options", "_returned", "_turns",
+        "inproc", "lane", "limit", "line", "looks_back", "number", "over",
     )  # fmt: skip
 
     def __init__(self, front: Front, driver: SocketDriver, turns: Turns) -> None:
@@ -64,7 +65,7 @@ class Receiving:
         self.inproc = False
         self.number = 0
         self.limit = turns.credit
-        self._over = False  # the turn is
+        self.over = False
         self.line = Line()
         self.looks_back = 8
         turns.new_turn.append(self._new_turn)
@@ -181,7 +182,7 @@ class Receiving:
         if loop is not self._front.loop:
             self._front.find_loop()
         with self._lock:
-            if not self._over and not self._turns.over:
+            if not self.over and not self._turns.over:
                 self._spend(loop)
         return self.number < self.limit
 
@@ -190,14 +191,14 @@ class Receiving:
 
         Whoever awaits one of the messages has to wait, so that none after it may be got sooner.
         """
-        if self._over:
+        if self.over:
             return True
-        self._over = self._turns.spend(loop)
+        self.over = self._turns.spend(loop)
         self.limit = self.number
-        if not self._over:
+        if not self.over:
             self.limit += self._turns.credit
             self._stop_at_room()
-        return self._over
+        return self.over
 
     def _stop_at_room(self) -> None:
         """A connection that was stopped goes on when half the lane is drained: not on the lane."""
@@ -207,8 +208,8 @@ class Receiving:
 
     def _new_turn(self, credit: int) -> None:
         limit = self.number + credit
-        if self._over or self.limit > limit:
-            self._over = False
+        if self.over or self.limit > limit:
+            self.over = False
             self.limit = limit
             self._stop_at_room()
 
@@ -248,9 +249,14 @@ class Receiving:
             self._stop_at_room()
 
     def serve(self) -> bool:
-        """Receive for those that wait, as far as there is something; return whether there was."""
+        """Receive for those that wait, as far as there is something; return whether there was.
+
+        Not before those who have to wait for the end of the turn have what they have received.
+        """
         line = self.line
         served = False
+        if self.over:
+            return False
         while line:
             waiting = line[0]
             if not waiting.future.done():
