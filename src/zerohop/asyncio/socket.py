@@ -5,7 +5,8 @@
     recv()     ──► lane has one? ─ yes ─► popleft, done
                         └─ no ──► core.receive ─ Again ─► queue behind the other receivers
 
-What waits, and when the loop gets its turn, is in :mod:`zerohop.asyncio.front`.
+What happens past the lanes is in :mod:`zerohop.asyncio.sending` and
+:mod:`zerohop.asyncio.receiving`, and when the loop gets its turn in :mod:`zerohop.asyncio.turns`.
 """
 
 from __future__ import annotations
@@ -189,6 +190,7 @@ class Socket(SocketBase):
                 check_parts(msg_parts), copy=copy, track=track, copy_threshold=self.copy_threshold
             )
         elif not flags:
+            # As in send, and below as in recv: what they have in common would cost a call more.
             lane = sending.lane
             credit = sending.credit
             if lane is not None and credit:
