@@ -15,8 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from zerohop.core.endpoint import SocketName
     from zerohop.core.link import Dialer
-    from zerohop.io.driver import SocketDriver
     from zerohop.io.loop import Handle, Loop
+    from zerohop.io.pump import Pump
 
 _IN_PROGRESS = (errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EAGAIN, errno.EALREADY)
 _NONBLOCKING = getattr(socket, "SOCK_NONBLOCK", 0)  # the system may do it in the same call
@@ -33,7 +33,7 @@ class Dialing:
 
     __slots__ = ("_addresses", "_dialer", "_driver", "_error", "_over", "_sock", "_timer")
 
-    def __init__(self, driver: SocketDriver, dialer: Dialer) -> None:
+    def __init__(self, driver: Pump, dialer: Dialer) -> None:
         self._driver = driver
         self._dialer = dialer
         self._addresses: list[SocketAddress | str] | None = None

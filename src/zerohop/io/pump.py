@@ -9,11 +9,15 @@ from __future__ import annotations
 import threading
 import time
 
+from zerohop.constants import Errno, Event
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable
     from typing import Protocol
 
+    from zerohop.core.endpoint import SocketName
     from zerohop.core.link import Dialer, Link, Listener
     from zerohop.core.socket import SocketCore
     from zerohop.io.context import ContextIO
@@ -362,9 +366,44 @@ class Pump:
                 dialing.close()
             dropped.pop()
 
+    # Dialling and accepting
+
     def _dial(self, dialer: Dialer) -> None:
-        """Begin to; the outer half's."""
-        raise NotImplementedError
+        from zerohop.io.dialing import Dialing  # a server has none
+
+        dialing = Dialing(self, dialer)
+        self._dialings[dialer] = dialing
+        self.core.links.records.add(Event.CONNECT_DELAYED, Errno.EINPROGRESS, dialer.address)
+        dialing.start()
+
+    def dialled(self, dialer: Dialer, sock: socket.socket, remote: SocketName) -> None:
+        """A dialler's connection is there."""
+        self._dialings.pop(dialer, None)
+        if dialer not in self.core.links.dialers:
+            sock.close()
+            return
+        self._open(dialer, sock, remote)
+        if not self._pumping:  # else it is the pump that dials, and it goes on
+            self.pump()
+
+    def dial_failed(self, dialer: Dialer, error: OSError) -> None:
+        """No address of a dialler's endpoint answered."""
+        self._dialings.pop(dialer, None)
+        self.core.links.dialers.failed(dialer, error, self.now())
+        if not self._pumping:
+            self.pump()
+
+    def accepted(self, listener: Listener, sock: socket.socket, remote: SocketName) -> None:
+        """A peer has called; the caller pumps."""
+        self._open(listener, sock, remote)
+
+    def _open(self, source: Dialer | Listener, sock: socket.socket, remote: SocketName) -> None:
+        link = self.core.links.open(source, self.now(), remote=remote, fd=sock.fileno())
+        from zerohop.io.stream import Stream  # a program over inproc has none
+
+        stream = self._streams[link] = Stream(self, sock, link)
+        stream.start()
+        stream.write()
 
     # Time
 

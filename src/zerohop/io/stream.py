@@ -18,8 +18,8 @@ import socket
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from zerohop.core.link import Link
-    from zerohop.io.driver import SocketDriver
     from zerohop.io.loop import Loop
+    from zerohop.io.pump import Pump
 
 READ_SIZE = 64 * 1024
 _MUCH = 256 * 1024
@@ -54,7 +54,7 @@ class Stream:
         "closed",
     )
 
-    def __init__(self, driver: SocketDriver, sock: socket.socket, link: Link) -> None:
+    def __init__(self, driver: Pump, sock: socket.socket, link: Link) -> None:
         self._driver = driver
         self._links = driver.core.links
         self._sock = sock
