@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.io.hand import World
+import zerohop as zmq
+from tests.io.hand import Peer, World, endpoint_of, server
 from tests.kit.keeper import keeper
 
 
@@ -18,3 +19,27 @@ def world():
     made = World()
     yield made
     made.close()
+
+
+@pytest.fixture
+def listening():
+    """A plain listening socket."""
+    with server() as made:
+        yield made
+
+
+@pytest.fixture
+def join(world, listening):
+    """Makes a PUSH that is connected to a peer of octets, which does not read."""
+    peers = []
+
+    def make(**options):
+        push = world.socket(zmq.PUSH, **options)
+        push.connect(endpoint_of(listening))
+        peers.append(Peer(world, push, listening))
+        peers[-1].handshake(b"PULL")
+        return push, peers[-1]
+
+    yield make
+    for peer in peers:
+        peer.raw.close()

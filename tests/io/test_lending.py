@@ -15,12 +15,6 @@ MIB = 1 << 20
 
 
 @pytest.fixture
-def listening():
-    with server() as made:
-        yield made
-
-
-@pytest.fixture
 def peers(world, listening):
     """Accepts the next connection of a socket; its end does not read by itself."""
     made = []

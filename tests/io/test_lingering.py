@@ -10,29 +10,6 @@ from tests.io.hand import Peer, endpoint_of, server
 from tests.kit.raw import greeting, message, ready
 
 
-@pytest.fixture
-def listening():
-    with server() as made:
-        yield made
-
-
-@pytest.fixture
-def join(world, listening):
-    """Makes a PUSH that is connected to a peer of octets, which does not read."""
-    peers = []
-
-    def make(**options):
-        push = world.socket(zmq.PUSH, **options)
-        push.connect(endpoint_of(listening))
-        peers.append(Peer(world, push, listening))
-        peers[-1].handshake(b"PULL")
-        return push, peers[-1]
-
-    yield make
-    for peer in peers:
-        peer.raw.close()
-
-
 def fill(push, count=30):
     """More than the system takes."""
     for n in range(count):

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 import zerohop as zmq
-from tests.io.hand import Peer, endpoint_of, server
+from tests.io.hand import Peer
 from tests.kit.net import free_port
 from tests.kit.raw import message
 from zerohop.io.mending import mend, mend_soon
@@ -25,29 +25,6 @@ class Interrupted(BaseException):
 
 def interrupt(*_args, **_kwargs):
     raise Interrupted
-
-
-@pytest.fixture
-def listening():
-    with server() as made:
-        yield made
-
-
-@pytest.fixture
-def join(world, listening):
-    """Makes a PUSH that is connected to a peer of octets."""
-    peers = []
-
-    def make():
-        push = world.socket(zmq.PUSH, reconnect_ivl=1)
-        push.connect(endpoint_of(listening))
-        peers.append(Peer(world, push, listening))
-        peers[-1].handshake(b"PULL")
-        return push, peers[-1]
-
-    yield make
-    for peer in peers:
-        peer.raw.close()
 
 
 def streams(socket):
@@ -103,7 +80,7 @@ def test_a_socket_without_a_loop_or_on_one_that_is_closed_is_left_alone(world, m
 
 
 def test_a_connection_that_is_not_watched_is_watched_again(world, join):
-    push, _ = join()
+    push, _ = join(reconnect_ivl=1)
     (stream,) = streams(push)
     world.loop.readers.clear()
     mend(push._driver)
@@ -112,7 +89,7 @@ def test_a_connection_that_is_not_watched_is_watched_again(world, join):
 
 
 def test_what_is_to_be_written_is_written(world, join):
-    push, peer = join()
+    push, peer = join(reconnect_ivl=1)
     push._core.send(b"x")
     push._core.links.to_flush.clear()
     push._driver.pump()
@@ -122,7 +99,7 @@ def test_what_is_to_be_written_is_written(world, join):
 
 def test_a_connection_that_was_closed_halfway_is_made_anew(world, join, listening):
     """Closed, or lost for the core already; it is dialled once more."""
-    push, peer = join()
+    push, peer = join(reconnect_ivl=1)
     (stream,) = streams(push)
     stream.close()
     (link,) = push._core.links.open_links
@@ -134,7 +111,7 @@ def test_a_connection_that_was_closed_halfway_is_made_anew(world, join, listenin
 
 
 def test_a_link_that_never_got_its_connection_is_lost(world, join):
-    push, peer = join()
+    push, peer = join(reconnect_ivl=1)
     (stream,) = streams(push)
     stream.close()
     push._driver._streams.clear()
@@ -188,7 +165,7 @@ def test_a_deadline_that_rang_for_nobody_is_kept_again(world):
 
 @pytest.mark.parametrize("step", ["close", "links.begin_close", "inproc.close"])
 def test_a_close_that_was_interrupted_is_finished(world, join, monkeypatch, step):
-    push, _ = join()
+    push, _ = join(reconnect_ivl=1)
     owner = push._core
     *path, name = step.split(".")
     for part in path:

@@ -48,12 +48,6 @@ def resolver(monkeypatch):
     made.finish()
 
 
-@pytest.fixture
-def listening():
-    with server() as made:
-        yield made
-
-
 def accepted(listening):
     try:
         return listening.accept()[0]

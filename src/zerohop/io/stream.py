@@ -102,21 +102,8 @@ class Stream:
 
     def _on_readable(self) -> None:
         with self._driver.lock:
-            if self.closed or self._paused or self._busy:
-                return
-            self._busy = True
-            try:
-                new = self._read()
-            except BaseException:
-                self._interrupted()
-                raise
-            finally:
-                self._busy = False
-            if self._asked:
-                self._write_after_all()
-                new = True
-            if new:
-                self._driver.pump()
+            if not (self.closed or self._paused or self._busy):
+                self._read_and_pump()
 
     def read_now(self) -> bool:
         """Read what is there, without asking the loop first; return whether anything came.
@@ -129,6 +116,11 @@ class Stream:
         before = link.octets_in
         if self.closed or self._paused or self._view is not None or self._busy:
             return False
+        self._read_and_pump()
+        return link.octets_in != before or self.closed
+
+    def _read_and_pump(self) -> None:
+        """Read once, and have the driver do what follows from it."""
         self._busy = True
         try:
             new = self._read()
@@ -142,7 +134,6 @@ class Stream:
             new = True
         if new:
             self._driver.pump()
-        return link.octets_in != before or self.closed
 
     def _interrupted(self) -> None:
         """A signal handler has raised in the middle: octets may be missing or be twice.
