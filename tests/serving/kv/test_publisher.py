@@ -4,9 +4,10 @@ import threading
 import time
 
 import pytest
+import zmq as libzmq
 
 import zerohop as zmq
-from tests.serving.kv.places import END, Places, Reader, receive_answer, removed, stored
+from tests.serving.kv.places import END, SECONDS, Places, Reader, receive_answer, removed, stored
 from zerohop.serving import KvEventPublisher
 from zerohop.serving.kv.blocks import PresentBlocks
 from zerohop.serving.kv.decode import BatchDecoder
@@ -87,19 +88,49 @@ def test_a_dealer_gets_all_from_a_number_on_and_vllms_end(publisher):
         assert receive_answer(dealer)[0] == []
 
 
-def test_a_req_asks_batch_by_batch(publisher):
+def ask_batch_by_batch(req):
+    found = []
+    while True:
+        req.send(seq_octets(len(found)))
+        *_, number, _ = req.recv_multipart()
+        if number == END:
+            return found
+        found.append(int.from_bytes(number, "big"))
+
+
+@pytest.mark.parametrize("options", [{}, {"req_correlate": 1, "req_relaxed": 1}])
+def test_a_req_asks_batch_by_batch(publisher, options):
     for _ in range(3):
         publisher.publish([])
     publisher.flush()
-    found = []
+    with Reader(zmq.REQ, publisher.replay_endpoint, **options) as req:
+        assert ask_batch_by_batch(req) == [0, 1, 2]
+
+
+def test_libzmqs_req_asks_batch_by_batch(publisher):
+    for _ in range(3):
+        publisher.publish([])
+    publisher.flush()
+    context = libzmq.Context()
+    try:
+        req = context.socket(libzmq.REQ)
+        req.linger, req.rcvtimeo = 0, SECONDS
+        req.connect(publisher.replay_endpoint)
+        assert ask_batch_by_batch(req) == [0, 1, 2]
+    finally:
+        context.destroy(linger=0)
+
+
+def test_a_req_is_sent_one_reply_to_a_request(publisher):
+    """It would take a second one for the reply to its next request."""
+    for _ in range(500):
+        publisher.publish([])
+    publisher.flush()
     with Reader(zmq.REQ, publisher.replay_endpoint) as req:
-        while True:
-            req.send(seq_octets(len(found)))
-            *_, number, _ = req.recv_multipart()
-            if number == END:
-                break
-            found.append(int.from_bytes(number, "big"))
-    assert found == [0, 1, 2]
+        for asked in range(4):
+            req.send(seq_octets(asked))
+            assert req.recv_multipart()[-2] == seq_octets(asked)
+        assert [peer.messages_received for peer in req.peers()] == [4]
 
 
 def test_a_slow_reader_gets_all_batches_and_the_end(publisher):

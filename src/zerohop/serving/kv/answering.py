@@ -4,6 +4,10 @@ Each answer goes to one reader, who is sent as much as there is room for, and th
 there is room again. The others are answered meanwhile, and so is who comes new. A ROUTER says that
 there is no room (EAGAIN) only when it is asked to send, so it is asked again soon, and then less
 and less often while the reader takes nothing.
+
+A REQ takes one reply to a request, and would take a second one for the reply to its next request.
+So it is sent the first message of an answer alone. Its requests look like those of vLLM's DEALERs,
+delimiter and all; what it is, it said in its handshake (RFC 37, "Socket-Type").
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import islice
 
 import zerohop as zmq
 from zerohop.serving.errors import Malformed
@@ -34,13 +38,32 @@ _SLICE = 16  # messages to one reader, before it is another's turn
 _REST = 0.0002  # seconds between slices, for the engine's thread: the GIL is let go of at once
 _SOON, _LATER = 0.001, 0.05  # seconds until a reader without room is tried again
 _MAX_WAITING = 1024  # requests whose turn has not come
+_FRAMES_OF_A_CORRELATED_REQ = 3  # its number, the delimiter, the request
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A request whose turn has not come."""
+
+    envelope: list[bytes]
+    request: Request
+    one_reply: bool
 
 
 @dataclass(slots=True)
 class _Reader:
-    """An answer under way."""
+    """An answer under way.
 
-    identity: bytes
+    Attributes:
+        envelope: goes before each message: the identity, and what a REQ_CORRELATE put after it.
+        messages: the answer's.
+        unsent: the message that there was no room for.
+        try_at: when there may be room for it.
+        pause: until it is tried again after that.
+        moved_at: when the reader last took something.
+    """
+
+    envelope: list[bytes]
     messages: Iterator[list[bytes]]
     unsent: list[bytes] | None = None
     try_at: float = 0.0
@@ -81,7 +104,7 @@ class AnsweringThread:
         self._answer, self._max_readers, self._patience = answer, max_readers, patience
         self.answered = self.refused = self.given_up = self.failed = 0
         self._readers: dict[bytes, _Reader] = {}
-        self._waiting: deque[tuple[bytes, Request, bool]] = deque()
+        self._waiting: deque[_Asked] = deque()
         self._has_ended = False  # an answer, so that another may begin
         self._context = zmq.Context()
         try:
@@ -143,41 +166,44 @@ class AnsweringThread:
         return max(soonest, 0.0) * 1000
 
     def _receive(self) -> None:
-        for _ in range(_MAX_WAITING):
+        found: list[list[bytes]] = []
+        with contextlib.suppress(zmq.Again):
+            while len(found) < _MAX_WAITING:
+                found.append(self._router.recv_multipart(zmq.DONTWAIT))
+        requesters = {p.routing_id for p in self._router.peers() if p.socket_type == "REQ"}
+        for identity, *frames in found:
+            envelope, one_reply = [identity], identity in requesters
+            if one_reply and len(frames) == _FRAMES_OF_A_CORRELATED_REQ:
+                envelope.append(frames.pop(0))
             try:
-                frames: list[Any] = self._router.recv_multipart(zmq.DONTWAIT, copy=False)
-            except zmq.Again:
-                return
-            identity, *request = frames
-            if len(self._waiting) >= _MAX_WAITING:
-                self.refused += 1
-                continue
-            try:
-                parsed = parse_request([frame.bytes for frame in request])
+                request = parse_request(frames)
             except Malformed:
                 self.refused += 1
                 continue
-            one_reply = _socket_type(identity) == "REQ"
-            self._waiting.append((identity.bytes, parsed, one_reply))
+            if len(self._waiting) < _MAX_WAITING:
+                self._waiting.append(_Asked(envelope, request, one_reply))
+            else:
+                self.refused += 1
 
     def _begin(self) -> None:
         """Start the answers whose turn it is. One reader's are given one after the other."""
         self._has_ended = False
-        put_off: list[tuple[bytes, Request, bool]] = []
+        put_off: list[_Asked] = []
         while self._waiting and len(self._readers) < self._max_readers:
-            identity, request, one_reply = self._waiting.popleft()
+            asked = self._waiting.popleft()
+            identity = asked.envelope[0]
             if identity in self._readers:
-                put_off.append((identity, request, one_reply))
+                put_off.append(asked)
                 continue
             try:
-                messages = self._answer(request)
+                messages = self._answer(asked.request)
             except Exception:  # noqa: BLE001 - one request must not end the thread of all
                 self.failed += 1
-                _log.exception("a request for %s could not be answered", request.ask)
+                _log.exception("a request for %s could not be answered", asked.request.ask)
                 continue
-            if one_reply:
-                messages = iter([next(messages)])
-            self._readers[identity] = _Reader(identity, messages)
+            if asked.one_reply:
+                messages = islice(messages, 1)
+            self._readers[identity] = _Reader(asked.envelope, messages)
         self._waiting.extendleft(reversed(put_off))
 
     def _serve(self, reader: _Reader) -> None:
@@ -192,7 +218,7 @@ class AnsweringThread:
                     self._end(reader, done=True)
                     return
             try:
-                self._router.send_multipart([reader.identity, *reader.unsent], zmq.DONTWAIT)
+                self._router.send_multipart([*reader.envelope, *reader.unsent], zmq.DONTWAIT)
             except zmq.Again:
                 if sent:
                     reader.moved_at, reader.pause = now, _SOON
@@ -211,16 +237,9 @@ class AnsweringThread:
         reader.moved_at, reader.pause, reader.try_at = now, _SOON, 0.0
 
     def _end(self, reader: _Reader, *, done: bool) -> None:
-        del self._readers[reader.identity]
+        del self._readers[reader.envelope[0]]
         self._has_ended = True
         if done:
             self.answered += 1
         else:
             self.given_up += 1
-
-
-def _socket_type(frame: Any) -> str:
-    try:
-        return str(frame.get("Socket-Type"))
-    except zmq.ZMQError:  # over inproc nothing is known of the peer
-        return ""
