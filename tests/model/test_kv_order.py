@@ -75,6 +75,7 @@ class KvMachine(RuleBasedStateMachine):
         self.ts = 0.0
         self.lives = [Life(0, ring)]
         self.up = False  # SUB's connection
+        self.subscribed = False  # whether the publisher has heard so on this connection
         self.wire = deque()  # from PUB to SUB; None is a new connection
         self.channels = {}  # a DEALER for each question: unserved frames, replies
         self.silent = False
@@ -103,7 +104,7 @@ class KvMachine(RuleBasedStateMachine):
         if fate == "never encoded" and self.make == "ours":
             return
         life.ring.append(seq, payload)
-        if self.up and fate == "sent":
+        if self.subscribed and fate == "sent":
             self.wire.append([b"t", seq_octets(seq), payload])
 
     @rule()
@@ -115,26 +116,31 @@ class KvMachine(RuleBasedStateMachine):
         life.step([], self.ts)
         payload = b"\xc1" + str(self.ts).encode()
         life.ring.append(seq, payload)
-        if self.up:
+        if self.subscribed:
             self.wire.append([b"t", seq_octets(seq), payload])
 
     @rule(kept=st.integers(0, 3))
     def restart(self, kept):
         self.lives.append(Life(len(self.lives), self.ring))
-        self.up = False
+        self.up = self.subscribed = False
         self.poisoned = False
         for channel in self.channels.values():
             del channel["replies"][kept:]
 
     @rule()
     def lose_connection(self):
-        self.up = False
+        self.up = self.subscribed = False
 
     @precondition(lambda self: not self.up)
     @rule()
     def connect(self):
         self.up = True
         self.wire.append(None)
+
+    @precondition(lambda self: self.up)
+    @rule()
+    def subscription_arrives(self):
+        self.subscribed = True
 
     @precondition(lambda self: self.make in ("vllm", "old vllm"))
     @rule(silent=st.booleans())
@@ -188,6 +194,7 @@ class KvMachine(RuleBasedStateMachine):
         self.silent = False
         if not self.up:
             self.connect()
+        self.subscription_arrives()
         self.publish([], "sent")  # what was dropped shows with the next number
         self.rest()
         if self.health is Health.LIVE:

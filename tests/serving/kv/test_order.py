@@ -530,10 +530,45 @@ def test_after_a_while_without_live_batches_it_is_asked_whether_there_were_any()
     consumer.now = 3.0
     assert consumer.live("a2") == [2]
     assert consumer.order.next_deadline() == 11.0
-    assert consumer.waits() == ["(catching up)"]
-    consumer.head(next=4)
+    assert consumer.waits() == []
+    assert consumer.head(next=4) == ["(catching up)"]
     assert consumer.replied("a3") + consumer.end() == [3, "(live)"]
     assert consumer.order.next_deadline() == 19.0
+
+
+def test_to_ask_whether_there_were_any_is_no_doubt_in_what_is_known():
+    consumer = of_ours("a0", check=8.0)
+    assert consumer.waits() == []
+    assert consumer.asks == ("replay", 1, "ours")
+    assert consumer.head(next=1) + consumer.end() == []
+    assert consumer.order.health is Health.LIVE
+
+
+def test_after_a_new_connection_it_is_asked_soon_and_then_less_and_less_often():
+    """The publisher may not know yet what is subscribed, and drops what it sends till then."""
+    consumer = Consumer(check=1.0)
+    consumer.connected()
+    consumer.head()
+    assert consumer.end() == ["(live)"]
+    asked_at = []
+    for _ in range(5):
+        consumer.waits()
+        asked_at.append(consumer.now)
+        consumer.head()
+        consumer.end()
+    assert asked_at == [0.25, 0.75, 1.75, 2.75, 3.75]
+    consumer.connected()
+    consumer.head()
+    consumer.end()
+    assert consumer.order.next_deadline() == 4.0
+
+
+def test_what_was_sent_before_the_subscription_came_is_had_by_asking():
+    consumer = of_ours("a0", check=30.0)
+    consumer.waits()
+    assert consumer.now < 1.0
+    consumer.head(next=2)
+    assert consumer.replied("a1") + consumer.end() == [1, "(live)"]
 
 
 def test_what_can_not_be_asked_is_not_checked():

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Order"]
 
+_FIRST_CHECK = 0.25  # seconds from a new connection on, and then twice as many, up to `check`
+
 
 class Order:
     """One worker and dp rank. See the module's docstring for the theory.
@@ -82,6 +84,7 @@ class Order:
         self._held = Held(options.max_held, options.max_held_octets)
         self._doubt_at: float | None = None  # late numbers have come that nothing explains yet
         self._check_at: float | None = None
+        self._check_every = self._check_after = options.check if options.replay else None
         self._questions = Questions(ids, options)
 
     @property
@@ -112,6 +115,7 @@ class Order:
         self._held.clear()
         self._doubt_at = None
         self._questions.renew()
+        self._check_soon(now)
         if self._options.replay:
             self._seek_anew(now)  # an answer from before may lack what was sent since
         elif self._begun:
@@ -124,6 +128,7 @@ class Order:
         if item.seq <= self._heard:
             self._restart(f"number {item.seq} came after {self._heard}")
         self._heard = item.seq
+        self._check_after = self._check_every
         self._check_later(now)
         if self._adrift:
             self._adrift = False
@@ -143,6 +148,7 @@ class Order:
         if question is None:
             return self._deliver()
         question.head, question.deadline = head, now + self._options.silence
+        question.routine &= head.next == self._next
         known = self._questions
         known.extended = True
         if known.incarnation not in (b"", head.incarnation) or head.next < self._next:
@@ -221,19 +227,22 @@ class Order:
         doubt = self._doubt_at is not None and now >= self._doubt_at
         if doubt:
             self._doubt_at = None
-        if self._check_at is not None and now >= self._check_at:
-            self._check_later(now)
-            doubt = not self._adrift
-        if doubt and known.open is None and known.may_ask():
+        check = self._check_at is not None and now >= self._check_at
+        if check:
+            self._check_less_often(now)
+        if (doubt or (check and not self._adrift)) and known.open is None and known.may_ask():
             self._ask_replay(now)
+            known.open.routine = not doubt
         return self._deliver()
 
     # What was applied.
 
     def _deliver(self) -> list[Delivery]:
+        question = self._questions.open
+        is_asking = question is not None and not question.routine
         if not self._whole:
             health = Health.LOST
-        elif self._questions.open is not None or not self._begun or self._is_missing():
+        elif is_asking or not self._begun or self._is_missing():
             health = Health.CATCHING_UP
         else:
             health = Health.LIVE
@@ -321,8 +330,22 @@ class Order:
     # The publisher.
 
     def _check_later(self, now: float) -> None:
-        if self._options.check is not None and self._options.replay:
-            self._check_at = now + self._options.check
+        if self._check_after is not None:
+            self._check_at = now + self._check_after
+
+    def _check_soon(self, now: float) -> None:
+        """The connection is new. The publisher may not know yet what is subscribed on it.
+
+        What it publishes until then it sends to nobody here, and it may be its last for long.
+        """
+        if self._check_after is not None:
+            self._check_after = min(_FIRST_CHECK, self._check_after)
+            self._check_later(now)
+
+    def _check_less_often(self, now: float) -> None:
+        if self._check_after is not None and self._check_every is not None:
+            self._check_after = min(2 * self._check_after, self._check_every)
+            self._check_later(now)
 
     def _seek_anew(self, now: float) -> None:
         if self._adrift:  # nothing is known, so there is nothing to lose: from the beginning

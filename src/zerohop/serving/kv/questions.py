@@ -32,7 +32,8 @@ class OrderOptions:
         attempts: how many questions in a row may bring nothing.
         pause: seconds for which nothing is asked after a silence.
         check: after so many seconds without a live batch it is asked whether there were any: the
-            last ones may have been dropped, and no later number shows it. ``None``: never.
+            last ones may have been dropped, and no later number shows it. Sooner, and then less
+            and less often, after a new connection. ``None``: never.
         max_held: live batches that are held while a question is open.
         max_held_octets: of their payloads; of a snapshot's, too.
         first: the number of a worker's first batch; llm-d's file system backend begins at 1.
@@ -97,6 +98,7 @@ class Question:
         fits: whether one came that was applied, or will be once those before it are there.
         parts: of a snapshot; ``None`` where it can't be had, or not be read.
         octets: of the parts.
+        routine: whether nothing is known to be missing, and it is asked all the same.
     """
 
     ask: Ask
@@ -111,6 +113,7 @@ class Question:
     fits: bool = False
     parts: list[EventBatch] | None = field(default_factory=list)
     octets: int = 0
+    routine: bool = False
 
 
 class Questions:
