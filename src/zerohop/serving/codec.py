@@ -55,8 +55,9 @@ def decode_with(
         raise Malformed(bytes(data), str(error), offset) from error
     except RecursionError as error:
         raise Malformed(bytes(data), "it is nested too deeply") from error
-    except (ValueError, TypeError, OverflowError, MemoryError) as error:
-        # What a value in it made of itself: a timestamp out of range, a key that has no hash.
+    except (ValueError, TypeError, OverflowError, MemoryError, BytesWarning) as error:
+        # What a value in it made of itself: a timestamp out of range, a key that has no hash, or,
+        # under -bb, the same key as text and as bytes.
         raise Malformed(bytes(data), str(error) or type(error).__name__) from error
 
 

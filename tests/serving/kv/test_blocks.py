@@ -1,6 +1,7 @@
 """Present blocks: copies counted, and a snapshot that leads to the same view."""
 
 from collections import Counter
+from types import MappingProxyType
 
 import pytest
 from hypothesis import given
@@ -139,6 +140,26 @@ def test_a_parent_comes_before_its_children_though_it_was_stored_again_later():
 def test_blocks_whose_parent_is_gone_keep_its_name():
     blocks = blocks_after(store(1, 2), BlockRemoved([1], "GPU"))
     assert blocks.snapshot(7.0)[0].events == [store(2, parent=1)]
+
+
+def test_numbers_and_bytes_are_hashes_side_by_side():
+    octets = b"\x02" * 8
+    events = [
+        BlockStored([1, octets], None, [1, 2, 3, 4], 2, medium="GPU"),
+        BlockStored([3], octets, [5, 6], 2, medium="GPU"),
+        BlockStored([b"\x04"], 3, [7, 8], 2, medium="GPU"),
+        BlockStored([5], b"\x06", [9, 10], 2, medium="GPU"),
+        BlockStored([b"\x07"], 8, [11, 12], 2, medium="GPU"),
+    ]
+    [batch] = blocks_after(*events).snapshot(7.0)
+    together = BlockStored([1, octets, 3, b"\x04"], None, [1, 2, 3, 4, 5, 6, 7, 8], 2, medium="GPU")
+    assert batch.events == [together, *events[3:]]
+
+
+def test_unknown_fields_of_any_type_are_told_by_events_of_their_own():
+    said = [MappingProxyType({"note": value}) for value in ("x", b"x")]
+    events = [store(1, extra=said[0]), store(2, parent=1, extra=said[1])]
+    assert blocks_after(*events).snapshot(7.0)[0].events == events
 
 
 def test_further_copies_are_told_too():

@@ -1,6 +1,7 @@
 """Bytes -> batches: every engine, every version, and whatever else may come."""
 
 from collections import Counter
+from contextlib import suppress
 from itertools import permutations
 from random import Random
 
@@ -363,3 +364,10 @@ def test_a_decoder_follows_a_source_that_changes_its_form(forms):
 
 def test_a_memoryview_will_do():
     assert BatchDecoder().decode(memoryview(samples.GOLDEN["0.22.0"])).ts == 1.5
+
+
+def test_the_same_name_as_text_and_as_bytes_is_no_other_error_than_malformed():
+    """Python compares the two, where their octets are the same, and under -bb it raises then."""
+    payload = b"\x83" + b"".join(map(pack, ("ts", 1.0, b"ts", 1.0, "events", [])))
+    with suppress(Malformed):
+        assert BatchDecoder().decode(payload).ts == 1.0

@@ -252,11 +252,17 @@ def _follows(blocks: dict[BlockHash, _Block], first: BlockHash, second: BlockHas
     whole = not one.tokens or len(one.tokens) == one.terms.block_size
     # Hash-only and other blocks don't mix: the tokens of an event are split by their number.
     return (
-        two.parent == first
+        type(two.parent) is type(first)  # a number and bytes are never the same, and -bb says so
+        and two.parent == first
         and whole
         and (not one.tokens) == (not two.tokens)
-        and (one.terms is two.terms or one.terms == two.terms)
+        and _alike(one.terms, two.terms)
     )
+
+
+def _alike(one: _Terms, two: _Terms) -> bool:
+    """Whether one event can tell them. Unknown fields may be anything: they are not compared."""
+    return one is two or (one.extra is two.extra and one == two)
 
 
 def _event(run: list[BlockHash], blocks: dict[BlockHash, _Block]) -> BlockStored:
