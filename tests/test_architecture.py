@@ -37,6 +37,7 @@ MAY_IMPORT = {  # layer: the layers it may use, besides itself
     "compat": PUBLIC | {"devices", "auth"},
     "serving": PUBLIC | {"devices", "auth"},
     "cli": PUBLIC | {"devices", "auth", "serving"},
+    "__main__": {"cli"},
 }
 PURE = {"constants", "errors", "value", "wire", "mechanisms", "patterns", "core"}
 # Of serving, every file is pure but these, which act; and no pure file of it knows a socket.

@@ -1,0 +1,63 @@
+"""What an answer to a PING says of who gave it."""
+
+from __future__ import annotations
+
+import re
+
+from zerohop.serving.control.findings import Finding, find
+from zerohop.serving.control.lmcache.frames import (
+    PINGABLE,
+    Pong,
+    Refused,
+    WrongReply,
+    classify_ping_reply,
+    ping_request,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Final
+
+__all__ = ["PING_UID", "read_answer"]
+
+PING_UID: Final = 1
+_SHOWN, _SHOWN_FRAMES = 64, 4  # of an answer: octets of a frame, and frames
+_ERROR = re.compile(
+    rb"error|unknown|unsupported|invalid|not (?:found|implemented)|no handler", re.I
+)
+
+
+def read_answer(
+    where: str, kind: str, request: list[bytes], frames: Sequence[bytes], release: str
+) -> Finding:
+    """Return what is there.
+
+    Args:
+        where: the endpoint, as it is shown.
+        kind: the type of its socket.
+        request: the PING that was sent, with :data:`PING_UID`.
+        frames: what came back, with or without a delimiter.
+        release: of LMCache, that the PING was made for.
+    """
+    answer = list(frames[1:] if frames[:1] == [b""] else frames)
+    shown = " ".join(repr(frame[:_SHOWN]) for frame in answer[:_SHOWN_FRAMES])
+    match classify_ping_reply(answer, PING_UID, release):
+        case Pong(boot_token):
+            token = "" if boot_token is None else f", boot token {boot_token}"
+            alike = [each for each in PINGABLE if ping_request(PING_UID, each) == request]
+            named = " or ".join(alike)
+            return find("answered_lmcache", f"{where} is LMCache {named}{token}: PING answered")
+        case Refused(reason):
+            return find("no_ping_handler", f"{where} refuses a PING: {reason}")
+        case WrongReply():
+            pass
+    if answer == request:
+        return find("unknown_answer", f"{where} is a {kind} that sends back what it is sent")
+    if answer[:2] == request[:2]:  # of the same request and operation
+        return find("unwell", f"{where} is LMCache, and answers a PING with {shown}")
+    if _ERROR.search(b" ".join(answer)):
+        return find(
+            "no_ping_handler", f"{where} is a {kind} that answers a PING with an error: {shown}"
+        )
+    return find("unknown_answer", f"{where} is a {kind} that answers a PING with {shown}")

@@ -1,0 +1,243 @@
+"""Finds out what is at the other end of an endpoint, within a time limit.
+
+    name ─► addresses ─► connection ─► its greeting and READY ─► one PING, if it can be asked
+      │         │            │               │ silent: a question in HTTP, on a second connection
+      ▼         ▼            ▼               ▼
+    a Finding, wherever the way ends
+
+What the peer says of itself is read by a plain socket, for the public API tells in words, and only
+after several attempts, what a program has to tell apart here: that it can't reach a peer, that the
+peer is none of ZeroMQ's, what it is if it does not fit. The PING goes by a DEALER like any other.
+
+**One message is sent at most**: LMCache's PING of the latest releases. Its operations have another
+number in each, some of which empty the cache; a name, or a number above a release's last, ends the
+thread that answers. So no number is tried after another (see ``lmcache/frames.py``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import queue
+import re
+import socket
+import stat
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import zerohop as zmq
+from zerohop.serving.control.answers import PING_UID, read_answer
+from zerohop.serving.control.findings import Finding, find, find_unconnected
+from zerohop.serving.control.lmcache.frames import ping_request
+from zerohop.serving.control.lmcache.releases import LATEST
+from zerohop.serving.control.opening import OPENING, READY, REST, Opening
+
+__all__ = ["ping"]
+
+_TCP = re.compile(r"tcp://(?:\[(?P<six>[^\]]+)\]|(?P<host>[^:\[\];*]+)):(?P<port>\d{1,5})")
+_HTTP = b"HEAD / HTTP/1.0\r\n\r\n"
+_READ = 4096  # octets at a time
+
+_Place: TypeAlias = "tuple[socket.AddressFamily, Any]"  # a family, and an address of it
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """What an endpoint means: a path, or a host and a port."""
+
+    endpoint: str
+    path: str = ""
+    host: str = ""
+    port: int = 0
+
+
+def ping(endpoint: str, timeout: float = 5.0, *, release: str | None = None) -> Finding:
+    """Look who is there, ask for a PING's answer of who can be asked, and say what was found.
+
+    Never raises for what is found. Takes no longer than ``timeout``, but for closing its sockets.
+
+    Args:
+        endpoint: ``tcp://host:port``, ``ipc://path`` or ``ipc://@name``.
+        timeout: seconds for all of it.
+        release: the LMCache that is known to be there, whose PING is sent; ``None``: nobody knows.
+
+    Raises:
+        ValueError: there is no such release, or it has no PING.
+    """
+    request = ping_request(PING_UID, release or LATEST)
+    deadline = time.monotonic() + timeout
+    target = _read_endpoint(endpoint)
+    if isinstance(target, Finding):
+        return target
+    places = _find_places(target, deadline)
+    if isinstance(places, Finding):
+        return places
+    connected = _connect(target, places, deadline)
+    if isinstance(connected, Finding):
+        return connected
+    sock, place = connected
+    opening = Opening(endpoint)
+    with sock:
+        found = _hear(sock, opening, deadline)
+    if found is not None and not opening.octets:
+        return _hear_http(place, endpoint, deadline) or found
+    return found or _ask(opening, place, request, release or LATEST, deadline)
+
+
+def _read_endpoint(endpoint: str) -> _Target | Finding:
+    if endpoint.startswith("ipc://") and len(endpoint) > 6:
+        path = endpoint.removeprefix("ipc://")
+        octets = len(path.encode(errors="surrogateescape"))
+        if octets > zmq.IPC_PATH_MAX_LEN:
+            return find(
+                "path_too_long",
+                f"the path has {octets} octets, and sockets have {zmq.IPC_PATH_MAX_LEN} at most",
+            )
+        return _Target(endpoint, path="\0" + path[1:] if path.startswith("@") else path)
+    match = _TCP.fullmatch(endpoint)
+    if match and 0 < int(match["port"]) < 65536:
+        return _Target(endpoint, host=match["six"] or match["host"], port=int(match["port"]))
+    why = "it is no tcp:// or ipc:// endpoint"
+    if endpoint.startswith("tcp://"):
+        why = "it has no host, or no port from 1 to 65535"
+    return find("bad_endpoint", f"cannot connect to {endpoint!r}: {why}")
+
+
+def _find_places(target: _Target, deadline: float) -> list[_Place] | Finding:
+    """Where it is; names are looked up in a thread, for that can't be given a time limit."""
+    if target.path:
+        return [(socket.AF_UNIX, target.path)]
+    answers: queue.SimpleQueue[list[_Place] | OSError] = queue.SimpleQueue()
+
+    def look_up() -> None:
+        try:
+            found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            answers.put(error)
+        except UnicodeError:
+            answers.put(OSError(None, "it is no name of a host"))
+        else:
+            answers.put([(family, address) for family, _, _, _, address in found])
+
+    thread = threading.Thread(target=look_up, name="zerohop-ping-resolve", daemon=True)
+    thread.start()
+    try:
+        answer = answers.get(timeout=_left(deadline))
+    except queue.Empty:
+        return find("name_unresolved", f"nobody answered in time what {target.host!r} means")
+    thread.join()
+    if isinstance(answer, OSError):
+        reason = answer.strerror or str(answer)
+        return find("name_unresolved", f"cannot resolve {target.host!r}: {reason}")
+    return answer
+
+
+def _connect(
+    target: _Target, places: list[_Place], deadline: float
+) -> tuple[socket.socket, _Place] | Finding:
+    """Connect to the first address that takes it; each has its share of the time."""
+    error: OSError | None = None
+    for tried, (family, address) in enumerate(places):
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        sock.settimeout(_left(deadline) / (len(places) - tried))
+        try:
+            sock.connect(address)
+            if family == socket.AF_UNIX or sock.getpeername() != sock.getsockname():
+                return sock, (family, address)
+            # A port of our own range that connected to itself, for nobody listens there.
+            raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
+        except OSError as reason:
+            sock.close()
+            error = reason
+    assert error is not None
+    if target.path and not target.path.startswith("\0"):
+        with contextlib.suppress(OSError):
+            if not stat.S_ISSOCK(Path(target.path).stat().st_mode):
+                return find("not_a_socket", f"{target.path} is there, and is no socket")
+    return find_unconnected(error, target.endpoint)
+
+
+def _hear(sock: socket.socket, opening: Opening, deadline: float) -> Finding | None:
+    """Have the peer say what it is, in half of the time; ``None``: it is one that can be asked."""
+    begun = time.monotonic()
+    span = _left(deadline) / 2
+    try:
+        sock.settimeout(span)
+        sock.sendall(OPENING)
+        # A peer may wait for the rest of our greeting, or for our READY, before it says more.
+        for more, share in ((REST, 0.4), (READY, 0.8), (b"", 1.0)):
+            while not (opening.greeted and more == REST):
+                sock.settimeout(_left(begun + span * share))
+                try:
+                    data = sock.recv(_READ)
+                except TimeoutError:
+                    break
+                if not data:
+                    raise ConnectionResetError
+                found = opening.receive_data(data)
+                if found is not None or opening.socket_type:
+                    return found
+            if opening.octets:
+                sock.settimeout(_left(deadline))
+                sock.sendall(more)
+    except OSError:
+        if opening.octets:
+            return opening.end("and then closed the connection")
+        return find("hung_up", f"{opening.where} took the connection and closed it without a word")
+    if opening.octets:
+        return opening.end("and then said nothing more")
+    return find("silent", f"{opening.where} took the connection and says nothing")
+
+
+def _hear_http(place: _Place, endpoint: str, deadline: float) -> Finding | None:
+    """Ask a stranger in HTTP, which most of those answer that wait to be spoken to."""
+    family, address = place
+    opening = Opening(endpoint)
+    found: Finding | None = None
+    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as sock:
+        sock.settimeout(_left(deadline))
+        sock.connect(address)
+        sock.sendall(_HTTP)
+        while found is None and (data := sock.recv(_READ)):
+            found = opening.receive_data(data)
+            sock.settimeout(_left(deadline))
+    if found is None and opening.octets:
+        found = opening.end("and then said nothing more")
+    return found if found is not None and found.code == "not_zeromq" else None
+
+
+def _ask(
+    opening: Opening, place: _Place, request: list[bytes], release: str, deadline: float
+) -> Finding:
+    """Send the one message, and read what comes back."""
+    family, address = place
+    where, kind = opening.where, opening.socket_type
+    if family != socket.AF_UNIX:  # it was reached there; a name might mean another place now
+        host = f"[{address[0]}]" if family == socket.AF_INET6 else address[0]
+        endpoint = f"tcp://{host}:{address[1]}"
+    else:
+        endpoint = where
+    begun = time.monotonic()
+    with zmq.Context() as context, context.socket(zmq.DEALER) as dealer:
+        dealer.linger = 0
+        dealer.ipv6 = family == socket.AF_INET6
+        dealer.connect(endpoint)
+        dealer.send_multipart([b"", *request] if kind == "REP" else request)
+        if dealer.poll(_left(deadline) * 1000):
+            return read_answer(where, kind, request, dealer.recv_multipart(), release)
+        trouble = dealer.last_error(endpoint)
+    lost = f"; the connection was lost: {trouble}" if trouble else ""
+    return find(
+        "no_ping_handler",
+        f"{where} is a {kind} that left a PING without an answer "
+        f"for {time.monotonic() - begun:.1f} s{lost}",
+    )
+
+
+def _left(deadline: float) -> float:
+    """Seconds that are left; never none, for to a socket that would mean without limit."""
+    return max(deadline - time.monotonic(), 0.001)
