@@ -11,6 +11,12 @@ Each name is imported when it is first asked for: who reads KV events needs no e
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from zerohop.serving.addresses import ipc_endpoint
+    from zerohop.serving.engine.client import EngineClient, RequestStream
+    from zerohop.serving.engine.liveness import EngineState, Patience
+    from zerohop.serving.engine.messages import Delta, Request
+    from zerohop.serving.engine.roster import EngineStatus
+    from zerohop.serving.engine.server import EngineServer, News
     from zerohop.serving.errors import (
         DeadlineExceeded,
         EngineDead,
@@ -48,6 +54,12 @@ if TYPE_CHECKING:
     from zerohop.serving.kv.subscriber import SyncKvEventSubscriber
 
 _IMPORTED_LATER = {
+    "zerohop.serving.addresses": ("ipc_endpoint",),
+    "zerohop.serving.engine.client": ("EngineClient", "RequestStream"),
+    "zerohop.serving.engine.liveness": ("EngineState", "Patience"),
+    "zerohop.serving.engine.messages": ("Delta", "Request"),
+    "zerohop.serving.engine.roster": ("EngineStatus",),
+    "zerohop.serving.engine.server": ("EngineServer", "News"),
     "zerohop.serving.errors": (
         "DeadlineExceeded",
         "EngineDead",
@@ -93,8 +105,13 @@ __all__ = [
     "BlockRemoved",
     "BlockStored",
     "DeadlineExceeded",
+    "Delta",
+    "EngineClient",
     "EngineDead",
     "EngineOverloaded",
+    "EngineServer",
+    "EngineState",
+    "EngineStatus",
     "EventBatch",
     "Health",
     "HealthChanged",
@@ -103,10 +120,14 @@ __all__ = [
     "Lost",
     "Malformed",
     "MissingHandlers",
+    "News",
     "NoAnswer",
+    "Patience",
     "PresentBlocks",
     "ProtocolMismatch",
+    "Request",
     "RequestRefused",
+    "RequestStream",
     "Restarted",
     "ServingError",
     "SlowConsumer",
@@ -116,6 +137,7 @@ __all__ = [
     "Unencodable",
     "UnknownEvent",
     "UtilityFailed",
+    "ipc_endpoint",
     "play_batches",
 ]
 

@@ -1,0 +1,295 @@
+"""What API servers and engines say to each other: msgpack arrays, the first element a tag.
+
+    ROUTER <- DEALER of the pulse      Hello, Beat                                 (engine)
+    ROUTER -> DEALER of the pulse      Welcome, Refusal, BeatSeen, HelloAgain, Goodbye
+    ROUTER -> DEALER of the engine     Start, Request, Abort, UtilityCall
+    PUSH   -> PULL                     Ready, Outputs, Leaving                     (engine)
+
+The frame of the message comes first; buffers of its payloads follow as frames of their own
+(:mod:`zerohop.serving.engine.buffers`). New fields go to the end and have defaults: msgspec takes
+arrays that are longer or shorter than it expects, so a minor version needs no negotiation.
+
+A request's number is unique within the engine: ``slot << SLOT_SHIFT | count``. The engine gives
+each API server that joins a slot of its own, and the API server counts.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeAlias, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+__all__ = [
+    "PROTOCOL",
+    "SLOT_SHIFT",
+    "Abort",
+    "Beat",
+    "BeatSeen",
+    "Delta",
+    "Ended",
+    "FromEngine",
+    "FromEngineOutputs",
+    "FromServer",
+    "Goodbye",
+    "Hello",
+    "HelloAgain",
+    "Leaving",
+    "Outputs",
+    "Ready",
+    "Refusal",
+    "Request",
+    "Start",
+    "UtilityCall",
+    "UtilityResult",
+    "Welcome",
+]
+
+PROTOCOL = 1
+SLOT_SHIFT = 40  # requests of one API server: 2^40; API servers that join an engine: 2^24
+
+
+class Hello(msgspec.Struct, array_like=True, tag=1, frozen=True):
+    """An engine introduces itself; each Hello begins a life of its own.
+
+    Attributes:
+        protocol: the version that it speaks.
+        engine: its id.
+        boot: its boot token, another in each process.
+        features: what it can do beyond the protocol.
+        requires: features without which it does not work with an API server.
+        info: what it tells of itself: model, block size, limits.
+    """
+
+    protocol: int
+    engine: str
+    boot: int
+    features: list[str] = []
+    requires: list[str] = []
+    info: dict[str, Any] = {}
+
+
+class Welcome(msgspec.Struct, array_like=True, tag=2, frozen=True):
+    """An API server takes the engine.
+
+    Attributes:
+        protocol: the version that it speaks.
+        server: its name.
+        boot: its boot token.
+        features: what it can do beyond the protocol.
+        outputs: the endpoint of its PULL.
+        beat_every: seconds between two beats of the engine.
+        gone_after: seconds of silence after which either side is gone.
+    """
+
+    protocol: int
+    server: str
+    boot: int
+    features: list[str]
+    outputs: str
+    beat_every: float
+    gone_after: float
+
+
+class Refusal(msgspec.Struct, array_like=True, tag=3, frozen=True):
+    """An API server does not take the engine: they do not fit together.
+
+    Attributes:
+        what: they differ in.
+        server: what the API server has.
+        engine: what the engine has.
+    """
+
+    what: str
+    server: Any
+    engine: Any
+
+
+class Beat(msgspec.Struct, array_like=True, tag=4, frozen=True):
+    """The engine's I/O is alive.
+
+    Attributes:
+        server: boot token of the API server that it has joined.
+        progress: grows with each turn of the engine's loop.
+        work: how many requests it has open, of all API servers.
+    """
+
+    server: int
+    progress: int
+    work: int
+
+
+class BeatSeen(msgspec.Struct, array_like=True, tag=5, frozen=True):
+    """The API server's I/O is alive, too.
+
+    Attributes:
+        server: its boot token.
+        ready: whether the engine has answered its Start.
+    """
+
+    server: int
+    ready: bool
+
+
+class HelloAgain(msgspec.Struct, array_like=True, tag=6, frozen=True):
+    """The API server does not know the engine, or not any more."""
+
+
+class Goodbye(msgspec.Struct, array_like=True, tag=7, frozen=True):
+    """The API server is about to go; nobody reads the outputs any more.
+
+    Attributes:
+        reason: in words.
+    """
+
+    reason: str
+
+
+class Start(msgspec.Struct, array_like=True, tag=8, frozen=True):
+    """Asks the engine's loop whether it is there; the answer is Ready.
+
+    Attributes:
+        server: boot token of the API server.
+    """
+
+    server: int
+
+
+class Request(msgspec.Struct, Generic[T], array_like=True, tag=9, frozen=True):
+    """Something for the engine to do.
+
+    Attributes:
+        number: of the request; outputs bear it.
+        payload: what is asked for.
+        priority: passed through.
+        deadline: seconds that were left when it was sent; ``None``: there is none.
+    """
+
+    number: int
+    payload: T
+    priority: int = 0
+    deadline: float | None = None
+
+
+class Abort(msgspec.Struct, array_like=True, tag=10, frozen=True):
+    """Nobody wants these requests any more.
+
+    Attributes:
+        numbers: of the requests.
+    """
+
+    numbers: list[int]
+
+
+class UtilityCall(msgspec.Struct, array_like=True, tag=11, frozen=True):
+    """Calls a function of the engine by its name.
+
+    Attributes:
+        number: as of a request.
+        name: of the utility.
+        args: its arguments.
+    """
+
+    number: int
+    name: str
+    args: list[Any]
+
+
+class Ready(msgspec.Struct, array_like=True, tag=20, frozen=True):
+    """The engine's loop has had a Start; both ways are open.
+
+    Attributes:
+        server: boot token of the API server.
+        boot: of the engine.
+        slot: which numbers of requests are the API server's.
+    """
+
+    server: int
+    boot: int
+    slot: int
+
+
+class Delta(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """What one step made for one request.
+
+    Attributes:
+        number: of the request.
+        token_ids: the new tokens.
+        finish: why the request has ended with this, in the engine's words; ``None``: it goes on.
+        extra: whatever else there is: text, log probabilities, arrays.
+    """
+
+    number: int
+    token_ids: list[int]
+    finish: str | None = None
+    extra: Any = None
+
+
+class Ended(msgspec.Struct, array_like=True, frozen=True):
+    """A request has ended with an error.
+
+    Attributes:
+        number: of the request.
+        kind: ``refused``, ``overloaded`` or ``slow``; any other is shown as ``refused``.
+        text: for the first: the engine's words.
+        limit: for the others: what was exceeded.
+    """
+
+    number: int
+    kind: str
+    text: str = ""
+    limit: int = 0
+
+
+class UtilityResult(msgspec.Struct, array_like=True, frozen=True):
+    """What a utility returned, or how it failed.
+
+    Attributes:
+        number: of the call.
+        failure: ``None``: it did not fail.
+        result: what it returned.
+    """
+
+    number: int
+    failure: str | None
+    result: Any = None
+
+
+class Outputs(msgspec.Struct, array_like=True, tag=21, frozen=True):
+    """What one step made for all requests of one API server.
+
+    Attributes:
+        server: boot token of the API server.
+        boot: of the engine.
+        seq: of this message, from 0 on: one that is missing shows.
+        deltas: at most one a request, as a rule.
+        ended: requests that have ended otherwise.
+        results: of utility calls.
+    """
+
+    server: int
+    boot: int
+    seq: int
+    deltas: list[Delta]
+    ended: list[Ended] = []
+    results: list[UtilityResult] = []
+
+
+class Leaving(msgspec.Struct, array_like=True, tag=22, frozen=True):
+    """The engine is about to go. After its outputs, or those would be overtaken.
+
+    Attributes:
+        server: boot token of the API server.
+        boot: of the engine.
+        reason: in words.
+    """
+
+    server: int
+    boot: int
+    reason: str
+
+
+FromEngine: TypeAlias = Hello | Beat
+FromEngineOutputs: TypeAlias = Outputs | Ready | Leaving
+FromServer: TypeAlias = Welcome | Refusal | BeatSeen | HelloAgain | Goodbye

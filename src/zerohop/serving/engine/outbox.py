@@ -1,0 +1,90 @@
+"""What an engine owes one API server: which of its requests are open, and what had no room. Pure.
+
+The outputs of a step go to the API server's socket, whose queue is bounded, or they find no room.
+Then every request that the API server has open ends as ``slow``: its streams would have gaps from
+here on. That it ended is owed, and goes out before anything else, as soon as there is room. The
+engine does not wait, and what it has for others is not held up.
+"""
+
+from __future__ import annotations
+
+from zerohop.serving.engine.messages import SLOT_SHIFT, Ended, UtilityResult
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from zerohop.serving.engine.messages import Delta
+
+__all__ = ["Outbox", "by_slot"]
+
+
+class Outbox:
+    """One API server's requests in an engine.
+
+    Args:
+        slot: which numbers are its own.
+        limit: messages that its queue holds.
+
+    Attributes:
+        open: numbers of the requests that have not ended.
+        ended: owed.
+        results: of utility calls, owed.
+        overflows: how often something had no room.
+        seq: of the next message.
+    """
+
+    def __init__(self, slot: int, limit: int) -> None:
+        self.slot, self.limit = slot, limit
+        self.open: set[int] = set()
+        self.ended: list[Ended] = []
+        self.results: list[UtilityResult] = []
+        self.overflows = self.seq = 0
+
+    @property
+    def owes(self) -> bool:
+        """Whether something waits for room."""
+        return bool(self.ended or self.results)
+
+    def wanted(self, deltas: Sequence[Delta]) -> Sequence[Delta]:
+        """Return the deltas of requests that are open."""
+        is_open = self.open
+        if all([delta.number in is_open for delta in deltas]):  # noqa: C419 - a list is faster
+            return deltas
+        return [delta for delta in deltas if delta.number in is_open]
+
+    def sent(self, deltas: Iterable[Delta]) -> None:
+        """These went out, and all that was owed."""
+        self.seq += 1
+        for delta in deltas:
+            if delta.finish is not None:
+                self.open.discard(delta.number)
+        if self.ended or self.results:
+            self.ended, self.results = [], []
+
+    def overflow(self) -> list[int]:
+        """They had no room: end all that is open, and return the numbers."""
+        self.overflows += 1
+        numbers = sorted(self.open)
+        self.open.clear()
+        self.ended += [Ended(number, "slow", limit=self.limit) for number in numbers]
+        return numbers
+
+    def end(self, ended: Ended) -> None:
+        """The engine ends a request with an error."""
+        self.open.discard(ended.number)
+        self.ended.append(ended)
+
+    def abort(self, numbers: Iterable[int]) -> list[int]:
+        """Nobody wants them any more; return those that were open."""
+        known = [number for number in numbers if number in self.open]
+        self.open.difference_update(known)
+        return known
+
+
+def by_slot(deltas: Iterable[Delta]) -> dict[int, list[Delta]]:
+    """Return the deltas of each API server, in their order."""
+    sorted_out: dict[int, list[Delta]] = {}
+    for delta in deltas:
+        sorted_out.setdefault(delta.number >> SLOT_SHIFT, []).append(delta)
+    return sorted_out

@@ -1,0 +1,237 @@
+"""The engines that an API server knows, and which of them gets a request. Pure over ``now``.
+
+An engine is known from its Hello on, by its id; what it was before ends with each Hello, also when
+its boot token is the same (it has forgotten us then). Outputs are of a life that is known or of
+nobody: they bear the boot token, and are numbered, so that one that is lost shows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from zerohop.serving.engine.handshake import FEATURES, Identity, find_mismatch
+from zerohop.serving.engine.liveness import EngineState, Liveness, Patience
+from zerohop.serving.engine.messages import (
+    PROTOCOL,
+    SLOT_SHIFT,
+    BeatSeen,
+    HelloAgain,
+    Refusal,
+    Welcome,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from zerohop.serving.engine.messages import Beat, Hello, Outputs, Ready
+
+__all__ = ["Departure", "EngineStatus", "Member", "Roster"]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStatus:
+    """An engine, at one moment.
+
+    Attributes:
+        engine: its id.
+        state: whether it is there.
+        info: what it tells of itself.
+        open: how many requests of this API server it has.
+        work: how many requests it had at its last beat, of all API servers.
+    """
+
+    engine: str
+    state: EngineState
+    info: dict[str, Any]
+    open: int
+    work: int
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """The end of one life of an engine.
+
+    Attributes:
+        identity: whose.
+        reason: in words.
+    """
+
+    identity: Identity
+    reason: str
+
+
+@dataclass(slots=True)
+class Member:
+    """One life of an engine.
+
+    Attributes:
+        identity: who it is.
+        info: what it tells of itself.
+        liveness: how it is.
+        slot: which numbers it takes from us; ``None``: its loop has not answered yet.
+        next_seq: of its outputs.
+        work: as of its last beat.
+        takes: the routing id of its loop, for requests.
+    """
+
+    identity: Identity
+    info: dict[str, Any]
+    liveness: Liveness
+    slot: int | None = None
+    next_seq: int = 0
+    work: int = 0
+    takes: bytes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.takes = self.identity.routing_id(b"r")
+
+
+class Roster:
+    """All engines of one API server.
+
+    Args:
+        server: its name.
+        boot: its boot token.
+        outputs: the endpoint of its PULL.
+        patience: see there.
+
+    Attributes:
+        unwelcome: how many were refused.
+    """
+
+    def __init__(self, server: str, boot: int, outputs: str, patience: Patience) -> None:
+        self._boot, self._patience = boot, patience
+        self._welcome = Welcome(
+            PROTOCOL, server, boot, list(FEATURES), outputs,
+            patience.beat_every, patience.gone_after,
+        )  # fmt: skip
+        self._by_engine: dict[str, Member] = {}
+        self._by_boot: dict[int, Member] = {}
+        self.unwelcome = 0
+
+    def member(self, engine: str) -> Member | None:
+        """Return an engine by its id."""
+        return self._by_engine.get(engine)
+
+    def of(self, boot: int) -> Member | None:
+        """Return an engine by its boot token."""
+        return self._by_boot.get(boot)
+
+    def members(self) -> list[Member]:
+        """Return all engines."""
+        return list(self._by_engine.values())
+
+    def hello(
+        self, identity: Identity, hello: Hello, now: float
+    ) -> tuple[Welcome | Refusal, Departure | None]:
+        """An engine introduces itself; return the answer, and whom it takes the place of."""
+        refusal = find_mismatch(hello)
+        if refusal is None and (hello.engine, hello.boot) != (identity.engine, identity.boot):
+            refusal = Refusal("the engine's id", identity.engine, hello.engine)
+        if refusal is not None:
+            self.unwelcome += 1
+            return refusal, None
+        departure = None
+        if (old := self._by_engine.get(identity.engine)) is not None:
+            same = old.identity.boot == identity.boot
+            departure = self._gone(old, "it joined anew" if same else "it has restarted")
+        member = Member(identity, hello.info, Liveness(self._patience, now))
+        self._by_engine[identity.engine] = self._by_boot[identity.boot] = member
+        return self._welcome, departure
+
+    def beat(
+        self, identity: Identity, beat: Beat, now: float
+    ) -> tuple[BeatSeen | HelloAgain, Member | None]:
+        """A beat came; return the answer, and the engine if it is to be sent a Start."""
+        member = self._by_boot.get(identity.boot)
+        if member is None or beat.server != self._boot:
+            return HelloAgain(), None
+        member.liveness.beat(beat.progress, now)
+        member.work = beat.work
+        is_ready = member.slot is not None
+        return BeatSeen(self._boot, is_ready), None if is_ready else member
+
+    def ready(self, ready: Ready, now: float) -> Member | None:
+        """The engine's loop has answered; return the engine if this makes it ready."""
+        member = self._by_boot.get(ready.boot)
+        if member is None or ready.server != self._boot or member.slot is not None:
+            return None
+        member.slot = ready.slot
+        member.liveness.ready(now)
+        return member
+
+    def outputs(self, outputs: Outputs, now: float) -> tuple[bool, Departure | None]:
+        """Outputs came; return whether they count, and the end of the engine if some are lost."""
+        member = self._by_boot.get(outputs.boot)
+        if member is None or outputs.server != self._boot or member.slot is None:
+            return False, None
+        if outputs.seq != member.next_seq:
+            lost = f"outputs {member.next_seq} to {outputs.seq - 1} of it are lost"
+            return False, self._gone(member, lost)
+        member.next_seq += 1
+        member.liveness.moved(now)
+        return True, None
+
+    def leave(self, identity: Identity, reason: str) -> Departure | None:
+        """An engine said goodbye, or its connection broke."""
+        member = self._by_boot.get(identity.boot)
+        return None if member is None else self._gone(member, reason)
+
+    def has_work(self, boot: int, has_work: bool, now: float) -> None:
+        """Say whether an engine has requests of ours."""
+        if (member := self._by_boot.get(boot)) is not None:
+            member.liveness.has_work(has_work, now)
+
+    def next_deadline(self) -> float | None:
+        """When :meth:`handle_deadline` has something to do; ``None``: there are no engines."""
+        deadlines = [member.liveness.next_deadline() for member in self._by_engine.values()]
+        return min((each for each in deadlines if each is not None), default=None)
+
+    def handle_deadline(self, now: float, *, end_hung: bool = False) -> list[Departure]:
+        """Take notice of the time.
+
+        Args:
+            now: the time.
+            end_hung: who is hung is taken for gone.
+        """
+        departures = []
+        for member in self.members():
+            state = member.liveness.handle_deadline(now)
+            if state is EngineState.GONE:
+                reason = f"nothing was heard of it for {self._patience.gone_after:g} s"
+                departures.append(self._gone(member, reason))
+            elif state is EngineState.HUNG and end_hung:
+                reason = f"it made no progress for {self._patience.hung_after:g} s"
+                departures.append(self._gone(member, reason))
+        return departures
+
+    def choose(self, load: Callable[[int], int]) -> Member | None:
+        """Return the engine that gets the next request; ``None``: none is ready.
+
+        The one with the fewest open requests; of several, the one that joined first. One that is
+        hung gets none while there is another.
+
+        Args:
+            load: how many requests an engine has, by its boot token.
+        """
+        ready = [member for member in self._by_engine.values() if member.slot is not None]
+        return min(
+            ready,
+            key=lambda m: (m.liveness.state is EngineState.HUNG, load(m.identity.boot)),
+            default=None,
+        )
+
+    @staticmethod
+    def number(member: Member, count: int) -> int:
+        """Return the number of a request for an engine that is ready."""
+        assert member.slot is not None
+        return member.slot << SLOT_SHIFT | count
+
+    def _gone(self, member: Member, reason: str) -> Departure:
+        member.liveness.gone()
+        identity = member.identity
+        del self._by_engine[identity.engine]
+        del self._by_boot[identity.boot]
+        return Departure(identity, reason)

@@ -1,0 +1,200 @@
+"""The requests that an API server has open, and how each of them ends. Pure over ``now``.
+
+    open ──delta──► open ──delta with finish──► finished
+      ├── the engine ended it ────────────────► failed: RequestRefused, EngineOverloaded, ...
+      ├── its engine is gone ─────────────────► failed: EngineDead
+      ├── its time is over ───────────────────► failed: DeadlineExceeded   (aborted in the engine)
+      ├── nobody reads it ────────────────────► failed: SlowConsumer       (aborted in the engine)
+      └── nobody wants it ────────────────────► aborted                    (aborted in the engine)
+
+A stream ends once, and what comes for it afterwards is counted and thrown away. The streams are
+kept by the boot token of their engine: outputs of another life find nothing.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+
+from zerohop.serving.errors import (
+    DeadlineExceeded,
+    EngineDead,
+    EngineOverloaded,
+    RequestRefused,
+    ServingError,
+    SlowConsumer,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from zerohop.serving.engine.messages import Delta, Ended
+
+__all__ = ["OpenStream", "StreamTable"]
+
+
+class OpenStream:
+    """One request, and what has come for it and was not read yet.
+
+    Attributes:
+        number: of the request.
+        boot: of its engine.
+        deltas: to be read.
+        ended: nothing more comes; :attr:`deltas` may have something yet.
+        error: why, where it has not simply finished.
+        waiter: the driver's.
+    """
+
+    __slots__ = ("boot", "deadline", "deltas", "ended", "engine", "error", "number", "waiter")
+
+    def __init__(self, number: int, engine: str, boot: int, deadline: float | None) -> None:
+        self.number, self.engine, self.boot, self.deadline = number, engine, boot, deadline
+        self.deltas: deque[Delta] = deque()
+        self.ended = False
+        self.error: ServingError | None = None
+        self.waiter: Any = None
+
+    @property
+    def request_id(self) -> str:
+        """How errors name it."""
+        return f"{self.engine}/{self.number:x}"
+
+
+class StreamTable:
+    """All streams of one API server.
+
+    Args:
+        limit: deltas that may wait to be read, of one stream.
+
+    Attributes:
+        stale: deltas that came for a request that was not open (any more), or for another life.
+    """
+
+    def __init__(self, limit: int = 4096) -> None:
+        self._limit = limit
+        self._by_boot: dict[int, dict[int, OpenStream]] = {}
+        self._deadlines: list[tuple[float, int, OpenStream, float]] = []
+        self.stale = 0
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_boot.values()))
+
+    def load(self, boot: int) -> int:
+        """Return how many requests an engine has open."""
+        return len(self._by_boot.get(boot, ()))
+
+    def open(
+        self, number: int, engine: str, boot: int, now: float, seconds: float | None = None
+    ) -> OpenStream:
+        """Open a stream.
+
+        Args:
+            number: of the request, which no other has.
+            engine: its id.
+            boot: its boot token.
+            now: the time.
+            seconds: until it ends at the latest.
+        """
+        deadline = None if seconds is None else now + seconds
+        stream = OpenStream(number, engine, boot, deadline)
+        self._by_boot.setdefault(boot, {})[number] = stream
+        if deadline is not None and seconds is not None:
+            if len(self._deadlines) > 64 + 2 * len(self):
+                # Most requests end long before their deadline; what they leave must not pile up.
+                self._deadlines = [each for each in self._deadlines if not each[2].ended]
+                heapq.heapify(self._deadlines)
+            heapq.heappush(self._deadlines, (deadline, number, stream, seconds))
+        return stream
+
+    def deliver(
+        self, boot: int, deltas: Sequence[Delta]
+    ) -> tuple[list[OpenStream], list[OpenStream]]:
+        """Take the deltas of one step.
+
+        Returns:
+            The streams that have something to read; those of them that are to be aborted in the
+            engine, because they have ended here.
+        """
+        streams = self._by_boot.get(boot)
+        if streams is None:
+            self.stale += len(deltas)
+            return [], []
+        woken: list[OpenStream] = []
+        overflown: list[OpenStream] = []
+        limit = self._limit
+        # A hot loop: once for each token of each request.
+        for delta in deltas:
+            stream = streams.get(delta.number)
+            if stream is None:
+                self.stale += 1
+                continue
+            waiting = stream.deltas
+            waiting.append(delta)
+            if delta.finish is not None:
+                stream.ended = True
+                del streams[delta.number]
+            elif len(waiting) > limit:
+                self._end(stream, SlowConsumer(f"the reader of {stream.request_id}", limit))
+                overflown.append(stream)
+            woken.append(stream)
+        return woken, overflown
+
+    def end(self, boot: int, ended: Sequence[Ended]) -> list[OpenStream]:
+        """Take what the engine says of requests that it has ended; return the streams."""
+        streams, done = self._by_boot.get(boot, {}), []
+        for each in ended:
+            stream = streams.get(each.number)
+            if stream is None:
+                self.stale += 1
+                continue
+            self._end(stream, _error_of(each, stream))
+            done.append(stream)
+        return done
+
+    def engine_gone(self, boot: int, reason: str) -> list[OpenStream]:
+        """End all streams of one life of an engine; return them."""
+        streams = list(self._by_boot.get(boot, {}).values())
+        for stream in streams:
+            self._end(stream, EngineDead(stream.engine, reason, stream.request_id))
+        self._by_boot.pop(boot, None)
+        return streams
+
+    def abort(self, stream: OpenStream) -> bool:
+        """Nobody wants it any more; return whether the engine is to be told."""
+        if stream.ended:
+            return False
+        self._end(stream, None)
+        stream.deltas.clear()
+        return True
+
+    def next_deadline(self) -> float | None:
+        """When the next stream is to end; ``None``: no stream has a deadline."""
+        deadlines = self._deadlines
+        while deadlines and deadlines[0][2].ended:
+            heapq.heappop(deadlines)
+        return deadlines[0][0] if deadlines else None
+
+    def handle_deadline(self, now: float) -> list[OpenStream]:
+        """End the streams whose time is over; return them, to be aborted in the engine."""
+        late = []
+        while (deadline := self.next_deadline()) is not None and deadline <= now:
+            _, _, stream, seconds = heapq.heappop(self._deadlines)
+            self._end(stream, DeadlineExceeded(f"request {stream.request_id}", seconds))
+            late.append(stream)
+        return late
+
+    def _end(self, stream: OpenStream, error: ServingError | None) -> None:
+        stream.ended, stream.error = True, error
+        self._by_boot[stream.boot].pop(stream.number, None)
+
+
+def _error_of(ended: Ended, stream: OpenStream) -> ServingError:
+    match ended.kind:
+        case "overloaded":
+            return EngineOverloaded(stream.engine, ended.limit)
+        case "slow":
+            return SlowConsumer("this API server", ended.limit)
+        case _:
+            return RequestRefused(stream.request_id, ended.text)
