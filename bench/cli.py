@@ -1,6 +1,6 @@
 """The command line: choose, play, write down.
 
-python -m bench                         every case, five rounds: about 17 minutes
+python -m bench --name NAME             every case, five rounds: 19 minutes on two idle cores
 python -m bench --quick                 each case for a moment: does everything still run?
 python -m bench pushpull-64 reqrep-64 --against pyzmq --transports tcp,ipc --rounds 9
 python -m bench --list                  the cases, how long they take, and the contenders
@@ -25,11 +25,13 @@ from bench.markdown import number
 from bench.plan import Entry, duration, entries, estimate_s
 from bench.plots import draw
 from bench.required import verdicts
-from bench.rounds import Round, play_round
+from bench.rounds import Round, play_round, shown
 from bench.summary import Row, rows_of
 from bench.table import page
 
-RESULTS = Path(__file__).resolve().parent / "results"
+RESULTS = Path(__file__).resolve().parent / "results"  # committed; what has no name is not
+LOCAL = RESULTS / "local"
+TRANSPORTS = ("tcp", "ipc")
 GIVE_UP_AFTER = 2  # failed rounds in a row; a contender that hangs costs 10 s each time
 QUICK = Settings(rounds=1, warm_up_s=0.05, measure_s=0.05)
 DEFAULT = Settings()
@@ -39,8 +41,46 @@ Play = Callable[[Case, Lineup, str, int, Settings], Round]
 
 
 def names(text: str) -> list[str]:
-    """A comma-separated list."""
-    return [word for word in text.split(",") if word]
+    """A comma-separated list, each name once.
+
+    Raises:
+        argparse.ArgumentTypeError: there is no name in it.
+    """
+    found = list(dict.fromkeys(word for word in text.split(",") if word))
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r} names nothing")
+    return found
+
+
+def transports(text: str) -> list[str]:
+    """The transports that a case can be played over by choice.
+
+    Raises:
+        argparse.ArgumentTypeError: another name is among them.
+    """
+    found = names(text)
+    for unknown in set(found) - set(TRANSPORTS):
+        raise argparse.ArgumentTypeError(
+            f"no transport is called {unknown!r}; there are: {', '.join(TRANSPORTS)} (cases over "
+            "inproc, or over none, are played wherever they are asked for)"
+        )
+    return found
+
+
+def number_within(kind: type[int] | type[float], least: float, most: float) -> Callable[[str], Any]:
+    """A number of this kind, from the least to the most."""
+
+    def within(text: str) -> int | float:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = kind(least - 1)
+        if not least <= value <= most:
+            what = "a whole number" if kind is int else "a number"
+            raise argparse.ArgumentTypeError(f"{text!r} is not {what} from {least:g} to {most:g}")
+        return value
+
+    return within
 
 
 def parser() -> argparse.ArgumentParser:
@@ -59,17 +99,23 @@ def parser() -> argparse.ArgumentParser:
         "--contenders", type=names, default=[], metavar="NAME,...",
         help="exactly these instead, wherever they can play; see --list",
     )  # fmt: skip
-    made.add_argument("--rounds", type=int, default=DEFAULT.rounds, help="default: 5")
     made.add_argument(
-        "--seconds", type=float, default=DEFAULT.measure_s,
+        "--rounds", type=number_within(int, 1, 1000), default=DEFAULT.rounds, help="default: 5"
+    )
+    made.add_argument(
+        "--seconds", type=number_within(float, 0.01, 60), default=DEFAULT.measure_s,
         help=f"measured in a round; default: {DEFAULT.measure_s:g}",
     )  # fmt: skip
     made.add_argument(
-        "--transports", type=names, default=[], metavar="NAME,...",
+        "--transports", type=transports, default=[], metavar="NAME,...",
         help="tcp, ipc; default: tcp for cases by name, else as --list says",
     )  # fmt: skip
-    made.add_argument("--name", default="", help="of the result files; default: the cases' names")
-    made.add_argument("--json", type=Path, help="default: bench/results/DATE-NAME.json")
+    made.add_argument(
+        "--name", default="",
+        help="a result worth keeping: bench/results/DATE-NAME.json, for git; without it the file "
+        "is in bench/results/local, which git ignores",
+    )  # fmt: skip
+    made.add_argument("--json", type=Path, metavar="PATH", help="write it there instead")
     return made
 
 
@@ -148,7 +194,6 @@ def write(
         "rows": [summary(row) for row in rows],
         "rounds": [asdict(played) for played in rounds],
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(as_json(document), encoding="utf-8")
     try:
         pictures = drawn_by(path.with_suffix(""), cases, rows)
@@ -170,11 +215,28 @@ def main(arguments: Sequence[str]) -> int:
         list_everything(settings)
         return 0
     try:
-        cases = [find_case(name) for name in options.cases] or list(all_cases().values())
+        chosen = dict.fromkeys(options.cases)
+        cases = [find_case(name) for name in chosen] or list(all_cases().values())
         contenders = choose(["zerohop", *options.against], options.contenders)
     except ValueError as error:
         parser().error(str(error))
     return run(cases, contenders, settings, options)
+
+
+def destination(options: argparse.Namespace, date: str) -> Path | None:
+    """Where the result is to be written; None: nowhere."""
+    if options.json:
+        return Path(options.json)
+    if options.quick:
+        return None
+    if options.name:
+        return RESULTS / f"{date}-{options.name}.json"
+    return LOCAL / f"{date}-{title(options)}.json"
+
+
+def title(options: argparse.Namespace) -> str:
+    """What the page calls the run."""
+    return options.name or "-".join(options.cases) or "everything"
 
 
 def run(
@@ -195,19 +257,25 @@ def run(
     machine = describe()
     if machine["load_before"] > usable_cores() / 4:
         print(f"this machine is busy (load {machine['load_before']}): expect noise", flush=True)
-    transports = options.transports or (["tcp"] if options.cases else [])
-    planned = entries(cases, present, transports, by_name=bool(options.contenders))
-    print(f"this takes about {duration(estimate_s(planned, settings))}", flush=True)
+    over = options.transports or (["tcp"] if options.cases else [])
+    planned = entries(cases, present, over, by_name=bool(options.contenders))
+    if not planned:
+        print("none of these contenders can play any of these cases here", file=sys.stderr)
+        return 2
+    date = datetime.datetime.now(datetime.UTC).date().isoformat()
+    path = destination(options, date)
+    if path:
+        path.parent.mkdir(parents=True, exist_ok=True)  # if it cannot be, then not at the end
+    took = duration(estimate_s(planned, settings))
+    print(f"this takes about {took} on two idle cores", flush=True)
     began = time.monotonic()
     rounds: list[Round] = []
     for entry in planned:
         rounds += play_entry(entry, settings, play_round)
     seconds = time.monotonic() - began
     print(f"{len(rounds)} rounds in {duration(seconds)}", flush=True)
-    date = datetime.datetime.now(datetime.UTC).date().isoformat()
-    name = options.name or ("-".join(options.cases) if options.cases else "default")
     about = {
-        "name": name,
+        "name": title(options),
         "date": date,
         "machine": machine | {"load_after": load()},
         "versions": versions,
@@ -215,9 +283,9 @@ def run(
         "skipped": skipped,
         "taken": taken(rounds, seconds),
     }
-    path = options.json or (None if options.quick else RESULTS / f"{date}-{name}.json")
     if path:
         print(write(path, about, cases, rounds))
+        print(f"written: {shown(str(path))}, and the page beside it")
     failures = [played for played in rounds if played.error]
     for played in failures:
         where = f"{played.case} {played.transport}".strip()

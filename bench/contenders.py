@@ -120,9 +120,9 @@ def choose(families: Iterable[str], names: Iterable[str] = ()) -> tuple[Contende
         ValueError: a family or a name that is not in the table.
     """
     families, names = tuple(families), tuple(names)
-    for unknown in (*(set(families) - set(FAMILIES)), *(set(names) - set(BY_NAME))):
-        known = ", ".join((*FAMILIES, *BY_NAME))
-        raise ValueError(f"no contender is called {unknown!r}; there are: {known}")
+    for asked, known, kind in ((families, FAMILIES, "library"), (names, BY_NAME, "contender")):
+        for unknown in set(asked) - set(known):
+            raise ValueError(f"no {kind} is called {unknown!r}; there are: {', '.join(known)}")
     if names:
         return tuple(contender for contender in CONTENDERS if contender.name in names)
     return tuple(contender for contender in CONTENDERS if contender.family in families)

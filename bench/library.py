@@ -96,6 +96,14 @@ class Library:
         self._sockets.remove(socket)
         socket.close(0)
 
+    def proxy(self, front: Any, back: Any) -> None:
+        """Move messages between two sockets until the context ends, which raises."""
+        self._names.proxy(front, back)
+
+    def end(self) -> None:
+        """End the context, from another thread than the sockets'; they still have to be closed."""
+        self._context.term()
+
     def close(self) -> None:
         """Close the sockets without lingering, and end the context."""
         for socket in self._sockets:

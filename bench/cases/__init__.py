@@ -16,6 +16,8 @@ ORDER = (
     "pubsub",
     "topics",
     "router",
+    "forward",
+    "lowrate",
     "inproc",
     "connections",
     "reconnect",

@@ -1,10 +1,11 @@
 """The pure parts of the cases."""
 
 from array import array
+from collections import deque
 
 import pytest
 
-from bench.cases import all_cases, connections, find_case, reconnect
+from bench.cases import all_cases, connections, find_case, forward, lowrate, reconnect
 from bench.cases.pubsub import Delivery, pass_of, topics
 from bench.cases.reqrep import agreed, percentile, timed
 from bench.cases.router import WINDOW, Client, echoed, exchange, received
@@ -110,6 +111,7 @@ def test_every_case_of_the_benchmark_s_brief_is_there():
         *(f"pushpull-{size}" for size in ("16", "64", "128", "1k", "16k", "256k", "4m")),
         *("multipart", "reqrep-64", "reqrep-idle", "pubsub-1", "pubsub-8", "pubsub-64"),
         *("topics-1k", "topics-10k", "router-8", "router-500", "inproc-threads", "inproc-loop"),
+        *("forward", "proxy", "lowrate-pull", "lowrate-rep"),
         *("connections", "reconnect", "import", "ticker", "crossed-pushpull-64"),
     }
     assert wanted <= set(all_cases())
@@ -233,3 +235,74 @@ def test_a_message_that_comes_twice_is_refused():
     roll.came(b"0 0")
     with pytest.raises(StreamError, match="message 1 of this client was due"):
         roll.came(b"0 0")
+
+
+class Loop:
+    """Both ends of a forwarder that keeps order; it notes how many messages are under way."""
+
+    def __init__(self, *wrong):
+        self.under_way, self.most, self.wrong = deque(), 0, list(wrong)
+
+    def send(self, message):
+        self.under_way.append(message)
+        self.most = max(self.most, len(self.under_way))
+
+    def recv(self):
+        message = self.under_way.popleft()
+        return self.wrong.pop() if self.wrong else message
+
+
+def test_two_windows_are_under_way_through_a_forwarder_and_all_come_back():
+    loop, account = Loop(), Account(make_pass(64, messages=2 * forward.WINDOW))
+    for _ in range(2):
+        forward.stream(loop, loop, account, seconds=0.0)
+        assert not loop.under_way
+    assert loop.most == 2 * forward.WINDOW
+    assert account.received == 4 * forward.WINDOW
+    account.must_be_whole()
+
+
+def test_what_a_forwarder_makes_of_a_message_is_compared():
+    loop, account = Loop(b"another"), Account(make_pass(64, messages=2 * forward.WINDOW))
+    with pytest.raises(StreamError, match="never sent"):
+        forward.stream(loop, loop, account, seconds=0.0)
+
+
+class Given:
+    """A role whose socket receives what it is given."""
+
+    size = 64
+
+    def __init__(self, *messages):
+        self.messages = list(messages)
+        self.library, self.case = self, {"size": self.size}
+
+    def open(self, _kind):
+        return self
+
+    def bind(self, socket):
+        return socket
+
+    def recv(self):
+        return self.messages.pop(0)
+
+
+def stamped(number):
+    return make_pass(Given.size - lowrate.STAMP)[number] + bytes(lowrate.STAMP)
+
+
+def test_what_few_messages_cost_is_counted_from_the_end_of_the_warm_up():
+    role = Given(stamped(0), START, stamped(1), stamped(2), END + b"3")
+    result = lowrate.pull(role)
+    assert result["messages"] == 2
+    assert result["value"] == 1e6 * result["cpu_s"] / 2
+    assert result["detail"][lowrate.P50] > 0
+
+
+@pytest.mark.parametrize(
+    ("messages", "text"),
+    [((stamped(0), START, stamped(2)), "was due"), ((START, stamped(0), END + b"2"), "1 came")],
+)
+def test_few_messages_come_whole_and_in_order(messages, text):
+    with pytest.raises(StreamError, match=text):
+        lowrate.pull(Given(*messages))

@@ -1,12 +1,23 @@
 """Choosing what to play, and in which order."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from bench.case import Lineup, Settings
 from bench.cases import all_cases
-from bench.cli import GIVE_UP_AFTER, main, parser, play_entry, taken, write
+from bench.cli import (
+    GIVE_UP_AFTER,
+    LOCAL,
+    RESULTS,
+    destination,
+    main,
+    parser,
+    play_entry,
+    taken,
+    write,
+)
 from bench.contenders import BY_NAME, Contender, Presence, choose, find
 from bench.plan import Entry, lineups
 from bench.rounds import Round
@@ -83,6 +94,60 @@ def test_an_unknown_name_is_answered_with_the_known_ones(arguments, capsys):
     assert "there are: " in capsys.readouterr().err
 
 
+def test_libraries_and_contenders_are_named_once_each(capsys):
+    with pytest.raises(SystemExit):
+        main(["--against", "x"])
+    assert capsys.readouterr().err.rstrip().endswith(": zerohop, pyzmq, pyomq, floor")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ("--rounds 0", "'0' is not a whole number from 1 to"),
+        ("--rounds 1.5", "'1.5' is not a whole number from 1 to"),
+        ("--seconds 0", "'0' is not a number from 0.01 to"),
+        ("--seconds -1", "'-1' is not a number from 0.01 to"),
+        ("--seconds nan", "'nan' is not a number from 0.01 to"),
+        ("--transports tcp,udp", "no transport is called 'udp'; there are: tcp, ipc"),
+        ("--against ,", "',' names nothing"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_before_anything_is(capsys, arguments, text):
+    with pytest.raises(SystemExit) as end:
+        main(["pushpull-64", *arguments.split()])
+    assert end.value.code == 2
+    assert text in capsys.readouterr().err
+
+
+def test_a_run_that_nobody_can_play_ends_at_once_and_writes_nothing(tmp_path, capsys):
+    path = tmp_path / "x.json"
+    assert main(["ticker", "--contenders", "floor", "--json", str(path)]) == 2
+    assert "none of these contenders can play any of these cases" in capsys.readouterr().err
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
+        ("--name sockets", RESULTS / "2026-01-02-sockets.json"),
+        ("reqrep-64 import", LOCAL / "2026-01-02-reqrep-64-import.json"),
+        ("", LOCAL / "2026-01-02-everything.json"),
+        ("--json a/b.json --name x", Path("a/b.json")),
+        ("--quick", None),
+        ("--quick --json b.json", Path("b.json")),
+    ],
+)
+def test_only_a_result_with_a_name_is_written_where_git_looks(line, path):
+    assert destination(parser().parse_args(line.split()), "2026-01-02") == path
+
+
+def test_a_case_that_is_named_twice_is_played_once(monkeypatch):
+    played = []
+    monkeypatch.setattr("bench.cli.run", lambda cases, *_: played.extend(cases) or 0)
+    assert main(["reqrep-64", "reqrep-64"]) == 0
+    assert [case.name for case in played] == ["reqrep-64"]
+
+
 def test_a_contender_that_is_not_installed_says_what_is_missing():
     ghost = Contender("ghost", "ghost", "no_such_module", "no_such_module", "ghost", "blocking")
     assert "No module named 'no_such_module'" in find(ghost).missing
@@ -109,11 +174,11 @@ def without_matplotlib(_stem, _cases, _rows):
 
 def test_a_run_is_written_as_json_and_as_a_page_also_without_pictures(tmp_path, capsys):
     rounds = play_entry(entry("pyzmq"), ONE, play())
-    text = write(tmp_path / "new" / "run.json", ABOUT, [PUSHPULL], rounds, without_matplotlib)
+    text = write(tmp_path / "run.json", ABOUT, [PUSHPULL], rounds, without_matplotlib)
     assert "no pictures" in capsys.readouterr().err
-    assert (tmp_path / "new" / "run.md").read_text(encoding="utf-8") == text
+    assert (tmp_path / "run.md").read_text(encoding="utf-8") == text
     assert "![" not in text
-    written = json.loads((tmp_path / "new" / "run.json").read_text(encoding="utf-8"))
+    written = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
     assert [row["lineup"] for row in written["rows"]] == [played.lineup for played in rounds]
     assert [played["value"] for played in written["rounds"]] == [1.0] * 3
 
