@@ -40,7 +40,9 @@ def read_answer(
         frames: what came back, with or without a delimiter.
         release: of LMCache, that the PING was made for.
     """
-    answer = list(frames[1:] if frames[:1] == [b""] else frames)
+    answer = list(frames)
+    if answer[:1] == [b""]:
+        del answer[0]
     shown = " ".join(repr(frame[:_SHOWN]) for frame in answer[:_SHOWN_FRAMES])
     match classify_ping_reply(answer, PING_UID, release):
         case Pong(boot_token):

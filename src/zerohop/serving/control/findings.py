@@ -122,7 +122,8 @@ def find_unconnected(error: OSError, where: str) -> Finding:
         case errno.EAGAIN:  # of ipc alone
             return find("silent", f"{where} has a listener that accepts no more connections")
     if isinstance(error, TimeoutError):
-        return find(code, f"{where} did not answer in time: packets get lost on the way")
+        lost = "packets are lost on the way, or its queue of connections is full"
+        return find(code, f"{where} did not answer in time: {lost}")
     reason = os.strerror(error.errno) if error.errno else str(error)
     return find(code, f"cannot connect to {where}: {reason}")
 
