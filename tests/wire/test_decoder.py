@@ -339,16 +339,16 @@ def test_small_frames_have_no_buffer():
     assert decoder.buffer() is None, "the header is not whole"
 
 
-def test_a_peer_that_sends_large_frames_needs_no_cautious_steps():
-    decoder, body = FrameDecoder(), bytes(1_000_000)
+def test_a_peer_that_sends_large_frames_needs_fewer_cautious_steps():
+    decoder, body = FrameDecoder(), bytes(200_000)
     decoder.receive_data(wire(body)[:9])
     assert len(decoder.buffer()) == 65_536
     decoder.receive_data(body)
     decoder.receive_data(wire(body)[:9])
-    assert len(decoder.buffer()) == 1_000_000
+    assert len(decoder.buffer()) == 200_000
 
 
-def test_nor_does_it_get_more_than_it_has_sent_in_one_frame_or_four_mebibytes():
+def test_nor_does_it_get_more_than_it_has_sent_in_one_frame_or_a_quarter_of_a_mebibyte():
     decoder = FrameDecoder()
     decoder.receive_data(wire(bytes(200_000), b"small"))
     decoder.receive_data(octets("02 4000000000000000"))
@@ -356,7 +356,24 @@ def test_nor_does_it_get_more_than_it_has_sent_in_one_frame_or_four_mebibytes():
     decoder = FrameDecoder()
     decoder.receive_data(wire(bytes(6_000_000))[:-1])
     decoder.receive_data(bytes(1) + octets("02 4000000000000000"))
-    assert len(decoder.buffer()) == 4 * 2**20
+    assert len(decoder.buffer()) == 256 * 1024
+
+
+def test_a_large_frame_does_not_buy_memory_for_those_that_are_only_announced():
+    decoders = [FrameDecoder() for _ in range(20)]
+    for decoder in decoders:
+        decoder.receive_data(wire(bytes(4_000_000))[:-1])
+        decoder.receive_data(bytes(1))
+    tracemalloc.start()
+    try:
+        for decoder in decoders:
+            decoder.receive_data(octets("02 4000000000000000 00"))
+            decoder.buffer()
+            assert decoder.wanted() == 2**62 - 1
+        held, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held <= peak <= len(decoders) * (256 * 1024 + 1_000)
 
 
 def held_after(*chunks: bytes) -> int:

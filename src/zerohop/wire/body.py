@@ -35,22 +35,22 @@ class Body:
 
     Args:
         size: what the header announced.
-        proven: octets that may be held before any has come: no more than the peer has sent in one
-            frame before. Whoever sends large frames all the time needs no cautious steps.
+        proven: octets that may be held before any has come, because the peer has sent as many in
+            one frame before. They are zeros of the system's, which are no memory before they are
+            written to, or memory that was in use before.
 
     Attributes:
         size: as above.
         missing: octets that have not come yet. At 0: :meth:`take`.
     """
 
-    __slots__ = ("_file", "_held", "_proven", "_view", "missing", "size")
+    __slots__ = ("_file", "_held", "_view", "missing", "size")
 
     def __init__(self, size: int, proven: int = 0) -> None:
         self.size = size
         self.missing = size
-        self._proven = proven
-        self._file = _Octets()  # stands where the octets end that have come
-        self._held = 0  # octets that it holds, come or not
+        self._held = min(size, proven)  # octets that the file holds, come or not
+        self._file = _Octets(bytes(self._held))  # stands where the octets end that have come
         self._view: memoryview | None = None  # what was lent
 
     def add(self, octets: bytes | memoryview) -> None:
@@ -68,7 +68,7 @@ class Body:
         """
         if self._view is None:
             file, come = self._file, self.size - self.missing
-            room = min(self.size, max(_GROWTH * come, self._proven, _FIRST))
+            room = max(self._held, min(self.size, max(_GROWTH * come, _FIRST)))
             if room > self._held:
                 file.seek(room - 1)
                 file.write(b"\0")  # and zeros before it; they cost less than a copy
