@@ -1,12 +1,13 @@
 """Where Zerohop stands: what was required, where others are ahead, what a message costs. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from bench.case import Case
 from bench.contenders import BY_NAME, CONTENDERS, Contender
 from bench.markdown import number, span, table
 from bench.required import Measured, Verdict
-from bench.summary import CPU, Row, find_row, ratio
+from bench.summary import CPU, Ratio, Row, find_row, ratio
 
 OURS = "zerohop"
 REACHED = {True: "yes", False: "**no**", None: "not measured"}
@@ -55,41 +56,71 @@ def rivals(ours: Row, rows: Sequence[Row]) -> list[Row]:
     return [row for row in found if row.median is not None and not row.lost]
 
 
-def behind(cases: Sequence[Case], rows: Sequence[Row]) -> list[str]:
-    """Where another library is ahead of Zerohop, where we failed, and where we lost messages."""
-    said = []
+@dataclass(frozen=True)
+class Loss:
+    """A figure in which a rival is ahead of ours.
+
+    Attributes:
+        figure: the case's detail that is meant; its value, if empty.
+        times: how many times theirs ours is at, as the figures are.
+    """
+
+    case: Case
+    ours: Row
+    theirs: Row
+    figure: str
+    times: Ratio
+
+    @property
+    def where(self) -> str:
+        """The case, over what, and which of its figures."""
+        over = f" ({self.ours.transport})" if self.ours.transport else ""
+        return f"{self.case.title}{over}{f', {self.figure}' if self.figure else ''}"
+
+    @property
+    def factor(self) -> float:
+        """How many times better theirs is."""
+        return max(self.times.of_medians, 1 / self.times.of_medians)
+
+
+def our_rows(cases: Sequence[Case], rows: Sequence[Row]) -> Iterator[tuple[Case, Row]]:
+    """Rows of ours, in the order of the cases; without those that pair two libraries."""
     for case in cases:
-        for ours in rows:
-            contender = BY_NAME.get(ours.lineup)
-            if ours.case != case.name or contender is None or contender.family != OURS:
-                continue
-            where = f"{case.title}{f' ({ours.transport})' if ours.transport else ''}"
-            if len(ours.values) < ours.tried:
-                said.append(
-                    f"* {where}: {ours.lineup} failed {ours.tried - len(ours.values)} times"
-                )
-            if ours.lost:
-                said.append(f"* {where}: {ours.lineup} lost {ours.lost:,} messages")
-            for theirs in rivals(ours, rows):
-                said += ahead(case, where, ours, theirs)
+        for row in rows:
+            contender = BY_NAME.get(row.lineup)
+            if row.case == case.name and contender and contender.family == OURS:
+                yield case, row
+
+
+def losses(cases: Sequence[Case], rows: Sequence[Row]) -> Iterator[Loss]:
+    """Everything in which another library is ahead of Zerohop, called in the same way."""
+    for case, ours in our_rows(cases, rows):
+        for theirs in rivals(ours, rows):
+            for figure in ("", *case.compared):
+                if not (ours.figures(figure) and theirs.figures(figure)):
+                    continue
+                times = ratio(theirs, ours, figure)
+                higher_is_better = case.higher_is_better and not figure
+                if times.of_medians != 1 and (times.of_medians > 1) == higher_is_better:
+                    yield Loss(case, ours, theirs, figure, times)
+
+
+def behind(cases: Sequence[Case], rows: Sequence[Row]) -> list[str]:
+    """Where we failed, where we lost messages, and where another library is ahead of Zerohop."""
+    said = []
+    for case, ours in our_rows(cases, rows):
+        where = f"{case.title}{f' ({ours.transport})' if ours.transport else ''}"
+        if len(ours.values) < ours.tried:
+            said.append(f"* {where}: {ours.lineup} failed {ours.tried - len(ours.values)} times")
+        if ours.lost:
+            said.append(f"* {where}: {ours.lineup} lost {ours.lost:,} messages")
+    said += [
+        f"* {loss.where}: {loss.theirs.lineup} is at {loss.times.of_medians:.2f} x "
+        f"{loss.ours.lineup} ({loss.times.lowest:.2f} - {loss.times.highest:.2f})"
+        for loss in losses(cases, rows)
+    ]
     heading = ["## Where Zerohop is behind", ""]
     return [*heading, *(said or ["Nowhere among the cases of this run."]), ""]
-
-
-def ahead(case: Case, where: str, ours: Row, theirs: Row) -> list[str]:
-    """The figures in which a rival is ahead of ours, with the spread of the ratio."""
-    said = []
-    for figure in ("", *case.compared):
-        if not (ours.figures(figure) and theirs.figures(figure)):
-            continue
-        times = ratio(theirs, ours, figure)
-        higher_is_better = case.higher_is_better and not figure
-        if times.of_medians != 1 and (times.of_medians > 1) == higher_is_better:
-            said.append(
-                f"* {where}{f', {figure}' if figure else ''}: {theirs.lineup} is at "
-                f"{times.of_medians:.2f} x {ours.lineup} ({times.lowest:.2f} - {times.highest:.2f})"
-            )
-    return said
 
 
 def processor_section(cases: Sequence[Case], rows: Sequence[Row]) -> list[str]:
