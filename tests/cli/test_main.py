@@ -1,0 +1,128 @@
+"""The command line itself: usage, exit statuses, and a missing dependency."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import zerohop
+from tests.cli.commands import SECONDS, running
+from zerohop.cli import main as cli
+from zerohop.cli.main import main
+
+
+def test_without_a_command_the_usage_is_shown(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert ended.value.code == cli.WRONG_USE
+    assert "usage: zerohop" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["fly"],
+        ["ping"],
+        ["ping", "tcp://127.0.0.1:1", "--timeout", "0"],
+        ["ping", "tcp://127.0.0.1:1", "--timeout", "nan"],
+        ["ping", "tcp://127.0.0.1:1", "--timeout", "soon"],
+        ["kv"],
+        ["kv", "tail"],
+        ["kv", "tail", "tcp://127.0.0.1:1", "--count", "0"],
+        ["kv", "record", "file"],
+        ["kv", "play"],
+        ["kv", "play", "file", "--speed", "0"],
+        ["kv", "play", "file", "--wait", "-1"],
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_command_line_is_told(arguments, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == cli.WRONG_USE
+    assert "error:" in capsys.readouterr().err
+
+
+def test_help_is_no_failure(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["kv", "tail", "--help"])
+    assert ended.value.code == 0
+    assert "--replay" in capsys.readouterr().out
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"zerohop {zerohop.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["ping", "tcp://127.0.0.1:1", "--lmcache", "0.1"], "has no PING"),
+        (["kv", "tail", "nowhere"], "nvalid"),
+        (["kv", "play", "/nonexistent/file"], "No such file"),
+        (["kv", "record", "/nonexistent/file", "tcp://127.0.0.1:1"], "No such file"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else value,
+)
+def test_what_fails_is_told_on_a_line_of_the_error_output(arguments, words, capsys):
+    assert main(arguments) == cli.FAILED
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.splitlines()[-1].startswith("zerohop: ")
+    assert words in shown.err
+
+
+def test_without_msgspec_it_is_said_how_to_install_it():
+    program = (
+        "import sys; sys.modules['msgspec'] = None\n"
+        "from zerohop.cli.main import main\n"
+        "sys.exit(main(['ping', 'tcp://127.0.0.1:1']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=SECONDS
+    )
+    assert done.returncode == cli.FAILED
+    assert done.stderr == 'zerohop: msgspec is missing; pip install "zerohop[cli]"\n'
+
+
+def test_another_missing_module_is_a_bug_and_shown_as_one(monkeypatch):
+    def missing(_):
+        raise ModuleNotFoundError("No module named 'zerohop.nothing'", name="zerohop.nothing")
+
+    monkeypatch.setattr(cli, "import_module", missing)
+    with pytest.raises(ModuleNotFoundError, match="nothing"):
+        main(["ping", "tcp://127.0.0.1:1"])
+
+
+def test_it_runs_as_a_module():
+    with running("ping", "nowhere", "--json") as process:
+        shown, complaints = process.communicate(timeout=SECONDS)
+    assert process.returncode == 1
+    assert '"finding": "bad_endpoint"' in shown
+    assert complaints == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["ping", "ENDPOINT", "--timeout", "60"],
+        ["kv", "tail", "ENDPOINT"],
+        ["kv", "tail", "ENDPOINT", "--json"],
+        ["kv", "record", "FILE", "ENDPOINT"],
+    ],
+    ids=" ".join,
+)
+def test_ctrl_c_ends_a_command_with_status_130_and_no_traceback(arguments, tmp_path, listener):
+    endpoint, accepted = listener
+    names = {"ENDPOINT": endpoint, "FILE": str(tmp_path / "file")}
+    with running(*[names.get(word, word) for word in arguments]) as process:
+        accepted()  # it is at work
+        process.send_signal(signal.SIGINT)
+        _, complaints = process.communicate(timeout=SECONDS)
+    assert process.returncode == cli.INTERRUPTED
+    assert "Traceback" not in complaints
+    assert "Warning" not in complaints
