@@ -26,7 +26,7 @@ BLOCK = re.compile(
     re.DOTALL,
 )
 AHEAD = 1.1  # times: what a rival must be at to stand in the README; the page has everything
-MOST = 10  # lines of that in the README
+MOST = 6  # lines of that in the README
 
 # What the README shows of a run: a name, the case, its transport and style.
 SHOWN: tuple[tuple[str, str, str, Style], ...] = (

@@ -1,0 +1,271 @@
+"""The publisher of KV events beside the loop that engines write by hand: rates, calls, replays.
+
+Whoever reads is the same for both: libzmq, through pyzmq, in another process. What comes is
+compared with what was published, event by event, after the clock has stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import zmq as pyzmq
+
+from bench.machine import ROOT, ordinary_environment
+from bench.serving.kv_sides import END, TOPIC, VARIANTS, Stored, events_of
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from types import TracebackType
+    from typing import Self
+
+    Row = dict[str, Any]
+
+SIDES = ("zerohop", "stock")
+ROUNDS = 5
+PATIENCE = 60_000  # milliseconds without a message, after which nothing comes any more
+
+
+class Publisher:
+    """One side, in a process, with a SUB that is joined."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "bench.serving.kv_sides", name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env=ordinary_environment(),
+        )
+        places = self._hear()
+        self.endpoint, self.replay = places["endpoint"], places["replay"]
+        self._context = pyzmq.Context()
+        self.sub = self._context.socket(pyzmq.SUB)
+        self.sub.rcvhwm = 0
+        self.sub.subscribe(b"")
+        self.sub.connect(self.endpoint)
+        self.next_seq = 0
+        while not self.sub.poll(20):
+            self.publish(1, 1)
+        self.drain()
+
+    def publish(self, count: int, blocks: int, period: float = 0.0) -> Row:
+        """Have it publish, and wait until it has."""
+        self.begin(count, blocks, period)
+        return self._hear()
+
+    def begin(self, count: int, blocks: int, period: float = 0.0) -> None:
+        """Have it publish. What it says at the end is heard by :meth:`end`."""
+        assert self._process.stdin is not None
+        task = {"count": count, "blocks": blocks, "period": period}
+        print(json.dumps(task), file=self._process.stdin, flush=True)
+        self.next_seq += count
+
+    def end(self) -> Row:
+        """Wait until it has published what it was to."""
+        return self._hear()
+
+    def drain(self) -> None:
+        """Take what was published until now."""
+        while True:
+            _, number, _ = self.receive()
+            if int.from_bytes(number, "big") == self.next_seq - 1:
+                return
+
+    def receive(self) -> list[bytes]:
+        """The next live message."""
+        if not self.sub.poll(PATIENCE):
+            raise RuntimeError(f"{self.name} does not deliver")
+        return self.sub.recv_multipart()
+
+    def dealer(self) -> Any:
+        """A socket for a replay. Its queue is libzmq's own."""
+        made = self._context.socket(pyzmq.DEALER)
+        made.connect(self.replay)
+        return made
+
+    def _hear(self) -> Row:
+        assert self._process.stdout is not None
+        heard: Row = json.loads(self._process.stdout.readline())
+        return heard
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._context.destroy(linger=0)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+
+
+def run(quick: bool) -> list[Row]:
+    """All figures. The sides take turns; in each round another one begins."""
+    with ExitStack() as stack:
+        sides = [stack.enter_context(Publisher(name)) for name in SIDES]
+        rounds = 1 if quick else ROUNDS
+        rows = deliveries(sides, 4, 300 if quick else 8_000, rounds)
+        rows += deliveries(sides, 64, 100 if quick else 3_000, rounds)
+        rows += calls(sides, 100 if quick else 3_000)
+    for name in SIDES:
+        with Publisher(name) as side:
+            rows += replay(side, 300 if quick else 10_000)
+    return rows
+
+
+def deliveries(sides: list[Publisher], blocks: int, count: int, rounds: int) -> list[Row]:
+    """Batches a second, from the first call to the last batch with the reader."""
+    rates: dict[str, list[float]] = {name: [] for name in SIDES}
+    for at in range(rounds):
+        for side in sides if at % 2 == 0 else reversed(sides):
+            rates[side.name].append(delivery(side, blocks, count))
+    rows = []
+    ratios = [ours / theirs for ours, theirs in zip(*rates.values(), strict=True)]
+    for name, each in rates.items():
+        rows.append(
+            {
+                "measured": f"batches/s delivered, {blocks} blocks a batch, bursts of {count}",
+                "side": name,
+                "value": round(statistics.median(each)),
+                "rounds": [round(rate) for rate in each],
+            }
+        )
+    ratio = statistics.median(ratios)
+    rows[0] |= {"ratio": round(ratio, 2), "required": "2 times the other", "met": ratio >= 2}
+    return rows
+
+
+def delivery(side: Publisher, blocks: int, count: int) -> float:
+    """One burst."""
+    first = side.next_seq
+    side.begin(count, blocks)
+    receive = side.receive
+    got = [receive() for _ in range(count)]
+    ended = time.perf_counter()
+    began = side.end()["began"]
+    check(got, first, blocks)
+    return count / (ended - began)
+
+
+def check(got: list[list[bytes]], first: int, blocks: int) -> None:
+    """Compare what came with what was published.
+
+    Raises:
+        RuntimeError: it is not the same.
+    """
+    wanted = [
+        msgspec.msgpack.decode(msgspec.msgpack.encode(events_of(each, blocks, Stored)))
+        for each in range(VARIANTS)
+    ]
+    for at, (topic, number, payload) in enumerate(got):
+        _, events, rank = msgspec.msgpack.decode(payload)
+        same = events == wanted[at % VARIANTS] and rank == 0 and topic == TOPIC.encode()
+        if not same or int.from_bytes(number, "big") != first + at:
+            raise RuntimeError(f"batch {first + at} is not what was published: {payload!r:.200}")
+
+
+def calls(sides: list[Publisher], count: int) -> list[Row]:
+    """What ``publish()`` takes of a step loop: a batch of 64 blocks each millisecond."""
+    rows = []
+    for side in sides:
+        side.begin(count, 64, 0.001)
+        side.drain()
+        took = sorted(side.end()["took"])
+        p99 = took[int(0.99 * count)] / 1000
+        rows.append(
+            {
+                "measured": f"us of publish(), 64 blocks, one a ms, {count} calls",
+                "side": side.name,
+                "p50": took[count // 2] / 1000,
+                "p99": p99,
+                "max": took[-1] / 1000,
+            }
+        )
+    rows[0] |= {"required": "p99 below 50 us", "met": rows[0]["p99"] < 50}
+    return rows
+
+
+def replay(side: Publisher, count: int) -> list[Row]:
+    """A replay of all that it keeps to a reader that takes 100 us each, while live batches flow."""
+    start = side.next_seq
+    side.publish(count, 64)
+    side.drain()
+    ours, theirs = get_context("spawn").Pipe()
+    listener = get_context("spawn").Process(target=listen, args=(side.endpoint, theirs))
+    listener.start()
+    ours.recv()
+    seconds = 6 if count >= 1000 else 1
+    side.begin(seconds * 1000, 4, 0.001)
+    dealer = side.dealer()
+    asked = time.perf_counter()
+    dealer.send_multipart([b"", start.to_bytes(8, "big")])
+    got: list[int] = []
+    first = None
+    ended = False
+    while not ended and dealer.poll(3000):
+        *_, number, _ = dealer.recv_multipart()
+        first = first or time.perf_counter() - asked
+        ended = number == END
+        got.append(int.from_bytes(number, "big"))
+        time.sleep(100e-6)
+    took = time.perf_counter() - asked
+    side.end()
+    ours.send(None)
+    late = sorted(lateness for at, lateness in ours.recv() if asked <= at <= asked + took)
+    listener.join()
+    whole = ended and got[:count] == list(range(start, start + count))
+    p99 = 1000 * late[int(0.99 * len(late))]
+    ms = 1000 * (first or float("inf"))
+    row: Row = {
+        "measured": f"replay of {count} batches of 64 blocks, 100 us each with the reader",
+        "side": side.name,
+        "batches": len([each for each in got[:count] if each < start + count]),
+        "end_marker": ended,
+        "first_reply_ms": round(ms, 2),
+        "live_p50_ms": round(1000 * late[len(late) // 2], 3),
+        "live_p99_ms": round(p99, 3),
+        "live_max_ms": round(1000 * late[-1], 3),
+        "seconds": round(took, 2),
+    }
+    if side.name == "zerohop":
+        row |= {
+            "required": "all, the end, first reply below 5 ms, live p99 below 10 ms",
+            "met": whole and ms < 5 and p99 < 10,
+        }
+    return [row]
+
+
+def listen(endpoint: str, pipe: Connection) -> None:
+    """Read live batches until something comes down the pipe; then say when each came, how late."""
+    context = pyzmq.Context()
+    sub = context.socket(pyzmq.SUB)
+    sub.rcvhwm = 0
+    sub.subscribe(b"")
+    sub.connect(endpoint)
+    time.sleep(0.3)  # until the subscription is there; what comes before is not missed by anybody
+    pipe.send(None)
+    found = []
+    while not pipe.poll(0):
+        if sub.poll(50):
+            payload = sub.recv_multipart()[-1]
+            ts = msgspec.msgpack.decode(payload)[0]
+            found.append((time.perf_counter(), time.time() - ts))
+    pipe.recv()
+    pipe.send(found)
+    context.destroy(linger=0)
