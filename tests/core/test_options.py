@@ -366,7 +366,7 @@ def test_each_layer_gets_the_few_options_that_are_its_business():
     assert options.frozen().reconnect == ReconnectOptions(ivl=0.25, ivl_max=8.0, stop=3)
     tcp = options.frozen().tcp
     assert (tcp.bindtodevice, tcp.socks_proxy, tcp.use_fd) == ("eth0", "proxy:1080", 3)
-    assert options.frozen().ipc == IpcOptions(4096, -1, -1, 3, *[frozenset()] * 3)
+    assert options.frozen().ipc == IpcOptions(4096, 512 * 1024, -1, 3, *[frozenset()] * 3)
 
 
 def test_endpoints_with_the_same_options_have_one_copy_of_them():
@@ -407,6 +407,15 @@ def test_a_backlog_that_was_not_set_is_as_long_as_it_may_be():
     assert options.frozen().tcp.backlog == options.frozen().ipc.backlog == 4096
     options.set(O.BACKLOG, 100, SocketType.PULL)
     assert options.frozen().tcp.backlog == options.frozen().ipc.backlog == 100
+
+
+def test_a_unix_domain_socket_has_room_for_two_messages_of_256_kib_unless_it_is_told_otherwise():
+    options = SocketOptions()
+    assert options.get(O.SNDBUF, SocketType.PUSH) == -1
+    assert options.frozen().ipc.sndbuf == 512 * 1024
+    assert options.frozen().tcp.sndbuf == -1, "TCP's grows with the need"
+    options.set(O.SNDBUF, 65_536, SocketType.PUSH)
+    assert options.frozen().ipc.sndbuf == options.frozen().tcp.sndbuf == 65_536
 
 
 @pytest.mark.parametrize(("timeout", "seconds"), [(0, 0.0), (500, 0.5)])
