@@ -222,3 +222,12 @@ async def test_a_context_refuses_sockets_once_it_is_closed(net):
     with pytest.raises(zmq.ZMQError) as closed:
         context.socket(zmq.PULL)
     assert closed.value.errno == zmq.ENOTSUP
+
+
+@pytest.mark.parametrize("said", ["x", "-1", "nan", "10001"])
+async def test_a_busy_poll_that_is_no_time_is_refused(net, monkeypatch, said):
+    monkeypatch.setenv("ZEROHOP_BUSY_POLL_US", said)
+    with pytest.raises(ValueError, match="ZEROHOP_BUSY_POLL_US is a number of microseconds"):
+        net.socket(zmq.PAIR)
+    monkeypatch.delenv("ZEROHOP_BUSY_POLL_US")
+    await net.link(net.socket(zmq.PAIR), net.socket(zmq.PAIR))

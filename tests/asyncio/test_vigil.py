@@ -185,6 +185,18 @@ def test_a_waiter_that_gives_up_proves_nothing(ground):
     assert (ground.soon, ground.vigil._waits._level) == ([], level)
 
 
+def test_nor_does_one_that_gives_up_just_before_another_waits(ground):
+    for _ in range(3):
+        ground.wait()
+    level = ground.vigil._waits._level
+    ground.vigil._waits.pause = 0
+    first, second = Waiter(), Waiter()
+    ground.vigil.keep(ground, first)
+    first.gave_up = True
+    ground.vigil.keep(ground, second)
+    assert ground.vigil._waits._level == level
+
+
 def test_what_is_forgotten_ends_with_the_next_round(ground):
     ground.vigil.keep(ground, Waiter())
     ground.vigil.forget()

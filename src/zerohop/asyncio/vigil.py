@@ -126,7 +126,8 @@ class Vigil:
         if before is not None:
             if not before.done():
                 return
-            waits.found()
+            if not before.cancelled():
+                waits.found()
         elif waits.pause:
             waits.pause -= 1
             return
