@@ -44,6 +44,7 @@ __all__ = [
     "Request",
     "WrongReply",
     "classify_ping_reply",
+    "encode_call",
     "encode_reply",
     "encode_request",
     "parse_reply",
@@ -149,6 +150,15 @@ class WrongReply:
 PingReply: TypeAlias = Pong | Refused | WrongReply
 
 
+def encode_call(uid: int, operation: Operation, *arguments: Any) -> list[bytes]:
+    """Return the frames of a request as it stands, of whatever protocol.
+
+    Raises:
+        Unencodable: an argument has no form in msgpack.
+    """
+    return [pack(uid), pack(operation), *map(pack, arguments)]
+
+
 def encode_request(uid: int, operation: str, *arguments: Any, release: str = LATEST) -> list[bytes]:
     """Return the frames with which an operation of a release is asked for.
 
@@ -157,12 +167,10 @@ def encode_request(uid: int, operation: str, *arguments: Any, release: str = LAT
         Unencodable: an argument has no form in msgpack.
         KeyError: a release that is not in ``RELEASES``.
     """
-    wire: Operation | None = operation_number(operation, release)
-    if wire is None:
-        if release != LATEST:
-            raise ValueError(f"LMCache {release} has no operation {operation!r}")
-        wire = operation
-    return [pack(uid), pack(wire), *map(pack, arguments)]
+    number = operation_number(operation, release)
+    if number is None and release != LATEST:
+        raise ValueError(f"LMCache {release} has no operation {operation!r}")
+    return encode_call(uid, operation if number is None else number, *arguments)
 
 
 def ping_request(uid: int, release: str = LATEST, *, instance_id: int | None = None) -> list[bytes]:
