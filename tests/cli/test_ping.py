@@ -4,13 +4,18 @@ import json
 
 import pytest
 
-from tests.cli.commands import SECONDS, running
+from tests.cli.commands import REPOSITORY, SECONDS, running
 from tests.serving.control.strangers import Server, bound
 from zerohop.cli.main import main
 from zerohop.serving.codec import pack
 from zerohop.serving.control.findings import ADVICE
 
 pytestmark = pytest.mark.timeout(30)
+
+
+def test_the_page_explains_every_finding():
+    page = (REPOSITORY / "docs" / "howto" / "ping.md").read_text()
+    assert [code for code in ADVICE if f"`{code}`" not in page] == []
 
 
 def test_json_is_one_object_with_finding_detail_and_advice(capsys):

@@ -8,6 +8,8 @@ import threading
 import time
 
 import pytest
+import zmq as pyzmq
+from zmq.auth.thread import ThreadAuthenticator
 
 from tests.kit.net import free_port
 from tests.kit.raw import command, greeting, ready
@@ -267,6 +269,20 @@ def test_another_mechanism_is_named(mechanism, options):
 def test_who_is_refused_by_the_peer_is_told_its_reason():
     with Stranger(saying(greeting(), command(b"ERROR", b"\x03400"))) as endpoint:
         finding = ping(endpoint, LIMIT)
+    assert finding.code == "refused"
+    assert "400" in finding.detail
+
+
+def test_who_is_refused_by_an_authenticator_is_told_so():
+    with pyzmq.Context() as context:
+        authenticator = ThreadAuthenticator(context)
+        authenticator.start()
+        authenticator.deny("127.0.0.1")
+        with context.socket(pyzmq.ROUTER) as router:
+            router.zap_domain = b"global"
+            router.bind("tcp://127.0.0.1:*")
+            finding = ping(router.last_endpoint.decode(), LIMIT)
+        authenticator.stop()
     assert finding.code == "refused"
     assert "400" in finding.detail
 

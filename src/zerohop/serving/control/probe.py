@@ -41,6 +41,7 @@ __all__ = ["ping"]
 _TCP = re.compile(r"tcp://(?:\[(?P<six>[^\]]+)\]|(?P<host>[^:\[\];*]+)):(?P<port>\d{1,5})")
 _HTTP = b"HEAD / HTTP/1.0\r\n\r\n"
 _READ = 4096  # octets at a time
+_AF_UNIX = getattr(socket, "AF_UNIX", None)  # not on every system
 
 _Place: TypeAlias = "tuple[socket.AddressFamily, Any]"  # a family, and an address of it
 
@@ -89,7 +90,7 @@ def ping(endpoint: str, timeout: float = 5.0, *, release: str | None = None) -> 
 
 
 def _read_endpoint(endpoint: str) -> _Target | Finding:
-    if endpoint.startswith("ipc://") and len(endpoint) > 6:
+    if endpoint.startswith("ipc://") and len(endpoint) > 6 and _AF_UNIX is not None:
         path = endpoint.removeprefix("ipc://")
         octets = len(path.encode(errors="surrogateescape"))
         if octets > zmq.IPC_PATH_MAX_LEN:
@@ -102,6 +103,8 @@ def _read_endpoint(endpoint: str) -> _Target | Finding:
     if match and 0 < int(match["port"]) < 65536:
         return _Target(endpoint, host=match["six"] or match["host"], port=int(match["port"]))
     why = "it is no tcp:// or ipc:// endpoint"
+    if endpoint.startswith("ipc://"):
+        why = "it has no path, or this system has no ipc"
     if endpoint.startswith("tcp://"):
         why = "it has no host, or no port from 1 to 65535"
     return find("bad_endpoint", f"cannot connect to {endpoint!r}: {why}")
@@ -110,7 +113,8 @@ def _read_endpoint(endpoint: str) -> _Target | Finding:
 def _find_places(target: _Target, deadline: float) -> list[_Place] | Finding:
     """Where it is; names are looked up in a thread, for that can't be given a time limit."""
     if target.path:
-        return [(socket.AF_UNIX, target.path)]
+        assert _AF_UNIX is not None
+        return [(_AF_UNIX, target.path)]
     answers: queue.SimpleQueue[list[_Place] | OSError] = queue.SimpleQueue()
 
     def look_up() -> None:
@@ -146,7 +150,7 @@ def _connect(
         sock.settimeout(_left(deadline) / (len(places) - tried))
         try:
             sock.connect(address)
-            if family == socket.AF_UNIX or sock.getpeername() != sock.getsockname():
+            if family == _AF_UNIX or sock.getpeername() != sock.getsockname():
                 return sock, (family, address)
             # A port of our own range that connected to itself, for nobody listens there.
             raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
@@ -216,7 +220,7 @@ def _ask(
     """Send the one message, and read what comes back."""
     family, address = place
     where, kind = opening.where, opening.socket_type
-    if family != socket.AF_UNIX:  # it was reached there; a name might mean another place now
+    if family != _AF_UNIX:  # it was reached there; a name might mean another place now
         host = f"[{address[0]}]" if family == socket.AF_INET6 else address[0]
         endpoint = f"tcp://{host}:{address[1]}"
     else:
