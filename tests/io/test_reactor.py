@@ -144,13 +144,13 @@ def test_the_helper_comes_by_for_what_no_caller_did_in_time(reactor, ends, befor
 
 
 def test_for_what_a_caller_will_do_no_helper_is_woken(reactor, ends, monkeypatch):
-    """As long as callers come and go it looks by itself whether they still do."""
+    """As long as callers come and go it looks by itself whether they still do: soon, here."""
     call(reactor, "add_reader", ends[0].fileno(), lambda: None)
     called, done = [], threading.Event()
     with reactor.lock:
         while True:
             assert not reactor.wait(Waiter(reactor), reactor.time() + REST / 4)
-            if reactor._helper.awake and not reactor._asleep:
+            if 0 < reactor._helper.looks_at < reactor.time() + REST / 4:
                 break
         with monkeypatch.context() as patched:
             patched.setattr(reactor._helper, "call", lambda: called.append("helper"))

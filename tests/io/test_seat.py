@@ -5,8 +5,9 @@ import time
 
 import pytest
 
+from zerohop.io import seat
 from zerohop.io.reactor import Reactor
-from zerohop.io.seat import REST, Waiter, take_back
+from zerohop.io.seat import FOREVER, LONGEST_REST, REST, Waiter, take_back
 
 SOON = 8.0
 
@@ -129,3 +130,56 @@ def test_after_a_long_wait_the_helper_first_looks_whether_the_caller_comes_back(
         assert time.monotonic() < deadline
         time.sleep(0.001)
     reactor.stop()
+
+
+@pytest.fixture
+def resting():
+    """A reactor whose helper has a reason to be, and has seen callers come and go for a while."""
+    made = Reactor(threading.RLock())
+    with made.lock:
+        made.call_at(made.time() + 1000, print)
+        while made._helper._pause < LONGEST_REST:
+            made.wait(Waiter(made), made.time() + REST / 10)
+    yield made
+    made.stop()
+
+
+def until(condition):
+    deadline = time.monotonic() + SOON
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def test_the_helper_sleeps_for_good_while_one_call_waits_for_long_and_is_told_of_its_end(resting):
+    waiter = Waiter(resting)
+
+    def wait():
+        with resting.lock:
+            resting.wait(waiter, FOREVER)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    until(lambda: resting._helper.looks_at == FOREVER)
+    resting.call_soon_threadsafe(waiter.wake)
+    thread.join(SOON)
+    until(lambda: resting._helper.drives)
+
+
+def test_a_timer_that_no_caller_has_come_for_brings_the_helper_before_its_rest_is_over(resting):
+    """It looks a little after the first one is due, and drives if that is still to be done."""
+    ran = []
+    with resting.lock:
+        when = resting.time() + 0.01
+        resting.call_at(when, lambda: ran.append(resting._helper.drives))
+        resting.wait(Waiter(resting), resting.time() + 0.001)  # a caller was here only just now
+    until(lambda: ran)
+    assert ran == [True]
+
+
+def test_after_a_long_time_without_callers_the_helper_rests_shortly_again(resting, monkeypatch):
+    until(lambda: resting._helper.drives)
+    monkeypatch.setattr(seat, "_LONG", 0.0)
+    with resting.lock:
+        resting.wait(Waiter(resting), resting.time() + 0.001)
+    until(lambda: resting._helper._pause < LONGEST_REST)

@@ -7,6 +7,8 @@ no time is counted. A limit has one or two calls of room.
 
 import socket
 import statistics
+import threading
+import time
 
 import pytest
 
@@ -20,6 +22,7 @@ BODY = b"x" * 64
 ENVELOPE = b"\1\0"  # MORE, and no octets
 FRAME = b"\0\x40" + BODY
 REQ, REP, PAIR, ROUTER = 93, 91, 94, 96
+LOOKS_A_SECOND = 10
 
 
 @pytest.fixture(autouse=True)
@@ -110,6 +113,31 @@ def test_an_echo_of_a_router(make):
         return count + ends.send(FRAME, (ours.send_multipart, messages.pop()))
 
     assert usually(step) <= ROUTER
+
+
+def test_lone_messages_that_are_waited_for_do_not_wake_the_helper(make, monkeypatch):
+    """It looks by itself whether the program still waits, ten times a second at most."""
+    ends = make(zmq.PULL, b"PUSH")
+    helper = ends.ours._reactor._helper
+    rest, looks, calls = helper._rest, [], []
+
+    def alone():
+        waiting = threading.Thread(target=ends.ours.recv)
+        waiting.start()
+        while not ends.ours._reactor.occupied:
+            time.sleep(0.001)
+        ends.peer.sendall(FRAME)
+        waiting.join(8)
+
+    for _ in range(30):
+        alone()
+    monkeypatch.setattr(helper, "_rest", lambda seconds: (looks.append(seconds), rest(seconds)))
+    monkeypatch.setattr(helper, "call", lambda: calls.append("woken"))
+    begin = time.monotonic()
+    for _ in range(100):
+        alone()
+    assert not calls
+    assert len(looks) <= LOOKS_A_SECOND * (time.monotonic() - begin) + 2
 
 
 def test_several_parts_on_the_lane(context):

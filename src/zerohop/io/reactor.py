@@ -14,9 +14,9 @@ There is one *seat*; whoever has it waits for descriptors and runs the callbacks
                                  computes; leaves it as soon as a caller comes
 
 The helper does not take the seat each time a caller leaves (a program that sends and receives
-leaves it 50,000 times a second); it looks every ``REST`` seconds whether callers still come and go,
-sleeps for good while one waits, and is called at once for what was left in ``call_soon`` by a
-thread that went away.
+leaves it 50,000 times a second), and is not told of it; it looks now and then whether callers still
+come and go (:class:`Helper`), sleeps for good while one waits for long, and is called at once for
+what was left in ``call_soon`` by a thread that went away.
 
 Everything here happens under the Context's lock, an RLock, except the waiting itself. Callbacks run
 with it held. What is watched may change while somebody sleeps.
@@ -115,12 +115,14 @@ class Reactor:
     def call_by(self, when: float, callback: Callable[..., object]) -> None:
         """As :meth:`call_at`, for what a caller will most likely have done by then.
 
-        No helper is woken for it: one that looks now and then whether callers still come and go
-        will see it, a few milliseconds later.
+        No helper is woken for it that looks in time by itself: it will see it a few milliseconds
+        later.
         """
-        first = self._timers.add(Handle(callback, (), when))
-        if first and (self._asleep or not self._helper.awake):
-            self._rouse()
+        if self._timers.add(Handle(callback, (), when)):
+            if self._asleep:
+                self.ring()
+            elif not self._driver and not self._inside:
+                self._helper.call_before(when)
 
     def add_reader(self, fd: int, callback: Callable[..., object], *args: Any) -> None:
         """Run a callback in every turn in which ``fd`` has something to read, or is broken."""
@@ -188,8 +190,8 @@ class Reactor:
                 return True
             finally:
                 self._inside -= 1
-                # As long as it is awake the helper sees by itself that nobody is here.
-                if self._parked or self._ready or not self._helper.awake:
+                # As long as it looks now and then the helper sees by itself that nobody is here.
+                if self._parked or self._ready or self._helper.looks_at == FOREVER:
                     self.leave()
         except BaseException:
             self.on_interruption()
@@ -244,7 +246,7 @@ class Reactor:
                 return
         if self._ready:
             self._helper.call()
-        elif not self._inside and not self._helper.awake:
+        elif not self._inside:
             self._helper.stir()
 
     def _rouse(self) -> None:
@@ -333,6 +335,11 @@ class Reactor:
     def has_calls(self) -> bool:
         """Callbacks are due."""
         return bool(self._ready)
+
+    def due(self) -> float:
+        """When the next callback by time is due, on the clock of :meth:`time`; or infinity."""
+        timers = self._timers.heap
+        return timers[0].when if timers else FOREVER
 
     @property
     def has_work(self) -> bool:

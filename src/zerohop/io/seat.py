@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from time import monotonic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,9 +17,14 @@ if TYPE_CHECKING:
     from zerohop.io.reactor import Reactor
 
 FOREVER = float("inf")
-# Seconds. Each wake-up of the helper costs a busy or a sparing program 100 us: so long beside the
-# time between messages; and short beside a heartbeat, or the patience of a user.
+# Seconds between two looks of the helper whether callers still come and go. Each wake-up costs a
+# busy or a sparing program 100 us: so they are the rarer the oftener they were in vain, and short
+# beside a heartbeat, or the patience of a user.
 REST = 0.01
+LONGEST_REST = 0.1
+_LOOKS = 8  # during one call that waits; then it sleeps until that has left
+_GRACE = 0.005  # for what a caller will most likely do by itself: timers, before it is here
+_LONG = 10 * LONGEST_REST  # without callers: what was learned of them is forgotten
 # Windows cannot interrupt a wait for a lock or a socket by Ctrl-C: there, look up now and then.
 LONGEST_NAP = 0.05 if sys.platform == "win32" else FOREVER
 
@@ -103,15 +109,21 @@ class Helper:
 
     Its day::
 
-        driving  ── a caller comes ──►  resting  ── nobody came for REST seconds ──►  driving
+        driving  ── a caller comes ──►  resting  ── nobody came for a whole rest ──►  driving
                                            │  ▲
-              a caller waits for long ─────▼  │ the last caller leaves
+        one call waits for many rests ─────▼  │ the last caller leaves
                                       resting for good
+
+    It is not told when callers leave and come, for to wake it costs more than a message: it looks,
+    after ``REST``, twice that, and so on up to ``LONGEST_REST``. A program that comes back within
+    that time finds the seat free; one that computes is driven for after two of them at most. Only
+    timers that are due and that nobody has seen to bring it sooner.
 
     Attributes:
         started: the thread runs.
         drives: it has the seat.
-        awake: it sees by itself when the last caller has left.
+        looks_at: when it sees by itself whether somebody is here, on the clock of the reactor; 0:
+            it is awake; infinity: it has to be called.
     """
 
     def __init__(self, reactor: Reactor) -> None:
@@ -119,8 +131,9 @@ class Helper:
         self._thread: threading.Thread | None = None
         self._gates: list[threading.Lock] = []  # at most one; a list, because pop() is atomic
         self._stopping = False
+        self._pause = REST
         self.drives = False
-        self.awake = False
+        self.looks_at = FOREVER
 
     @property
     def started(self) -> bool:
@@ -141,9 +154,14 @@ class Helper:
                 except RuntimeError:  # another thread has been quicker
                     continue
 
+    def call_before(self, when: float) -> None:
+        """As :meth:`call`, unless it looks soon after ``when`` by itself."""
+        if self.looks_at > when + _GRACE:
+            self.call()
+
     def stir(self) -> None:
-        """The last caller leaves: if the helper rests for good, let it count the seconds again."""
-        if not self.awake and (self._thread is not None or self._reactor.has_work):
+        """The last caller leaves: if the helper rests for good, let it look again."""
+        if self.looks_at == FOREVER and (self._thread is not None or self._reactor.has_work):
             self.call()
 
     def stop(self) -> None:
@@ -173,39 +191,56 @@ class Helper:
                 self._thread = None
                 if not isinstance(error, RuntimeError):
                     raise
-            self.awake = True
+            self.looks_at = 0.0
 
     def _run(self) -> None:
         reactor = self._reactor
         with reactor.lock:
-            seen = reactor.visits
+            seen, looks, since = reactor.visits, 0, 0.0
             while not self._stopping and self._thread is threading.current_thread():
-                idle = reactor.visits == seen
+                came = reactor.visits != seen
                 seen = reactor.visits
-                if reactor.occupied:
-                    self._rest(FOREVER if idle else REST)
-                    if idle:
-                        seen = -1  # first see whether the caller that left comes back
-                elif idle or reactor.has_calls:
-                    self.drives = True
-                    try:
-                        reactor.turn(FOREVER)
-                    finally:
-                        self.drives = False
-                    reactor.leave()
+                if came:
+                    looks = 0
+                if not reactor.occupied and (not came or reactor.has_calls or self._late()):
+                    since = since or monotonic()
+                    self._drive()
+                    if came:
+                        seen = -1  # that was for once
+                    continue
+                if since and monotonic() - since > _LONG:
+                    self._pause = REST
+                since = 0.0
+                looks += 1
+                if looks > _LOOKS:
+                    self._rest(FOREVER)
+                    seen = -1  # first see whether the caller that left comes back
                 else:
-                    self._rest(REST)
+                    self._rest(min(self._pause, max(reactor.due() - monotonic(), 0.0) + _GRACE))
+                    self._pause = min(2 * self._pause, LONGEST_REST)
+
+    def _late(self) -> bool:
+        """Whether a timer is due, and no caller has come for it."""
+        return self._reactor.due() < monotonic() - _GRACE / 5
+
+    def _drive(self) -> None:
+        self.drives = True
+        try:
+            self._reactor.turn(FOREVER)
+        finally:
+            self.drives = False
+        self._reactor.leave()
 
     def _rest(self, seconds: float) -> None:
         gate = threading.Lock()
         gate.acquire()
         self._gates.append(gate)
-        self.awake = seconds != FOREVER
+        self.looks_at = monotonic() + seconds
         lock = self._reactor.lock
         lock.release()
         # What was appended without the lock before the gate stood here has called nobody.
         if not self._stopping and not (self._reactor.has_calls and not self._reactor.occupied):
             gate.acquire(timeout=-1 if seconds == FOREVER else seconds)
         lock.acquire()
-        self.awake = True
+        self.looks_at = 0.0
         self._gates.clear()
