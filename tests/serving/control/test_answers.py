@@ -5,6 +5,7 @@ import pytest
 from zerohop.serving.codec import pack
 from zerohop.serving.control.answers import PING_UID, read_answer
 from zerohop.serving.control.lmcache.frames import parse_request, ping_request, refusal
+from zerohop.serving.control.messages import VERSION, Presence
 
 REQUEST = ping_request(PING_UID)
 UID, NUMBER, _ = REQUEST
@@ -31,7 +32,14 @@ def test_a_release_that_is_known_to_be_there_is_named():
     request = ping_request(PING_UID, "0.4.6")
     finding = read(request[0], request[1], pack(True), request=request, release="0.4.6")
     assert finding.code == "answered_lmcache"
-    assert "LMCache 0.4.6:" in finding.detail
+    assert "as LMCache 0.4.6 does" in finding.detail
+
+
+def test_a_control_server_of_ours_says_who_it_is():
+    finding = read(UID, NUMBER, pack(Presence("cache", VERSION, b"\x01\xff")))
+    assert finding.code == "answered_control"
+    assert finding.answered
+    assert "protocol 'cache', boot token 01ff" in finding.detail
 
 
 def test_a_delimiter_is_no_part_of_an_answer():
@@ -44,7 +52,9 @@ def test_a_refusal_of_ours_says_that_there_is_no_handler():
     assert "no handler for ping" in finding.detail
 
 
-@pytest.mark.parametrize("result", [[pack(False)], [], [pack("well")]], ids=repr)
+@pytest.mark.parametrize(
+    "result", [[pack(False)], [], [pack("well")], [pack({"protocol": 1})]], ids=repr
+)
 def test_a_ping_that_failed_in_the_server_is_no_answer(result):
     finding = read(UID, NUMBER, *result)
     assert finding.code == "unwell"

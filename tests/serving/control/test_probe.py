@@ -26,6 +26,8 @@ from tests.serving.control.strangers import (
 from zerohop.serving import KvEventPublisher
 from zerohop.serving.codec import pack
 from zerohop.serving.control.probe import ping
+from zerohop.serving.control.protocol import Protocol
+from zerohop.serving.control.server import SyncControlServer
 
 pytestmark = pytest.mark.timeout(30)
 SHORT = 0.4  # seconds, where the time runs out on purpose
@@ -338,6 +340,24 @@ def lmcache(frames):
     """The answers of LMCache 0.5.6 to a PING, and its silence to anything else."""
     uid, *request = frames
     return [uid, pack(22), pack(True)] if request == PING_MODERN else None
+
+
+@pytest.mark.parametrize("transport", ["tcp", "ipc"])
+def test_a_control_server_of_ours_says_who_it_is(transport, ipc_directory):
+    endpoint = "tcp://127.0.0.1:*" if transport == "tcp" else f"ipc://{ipc_directory}/control"
+    with SyncControlServer(endpoint, protocol=Protocol("cache")) as server:
+        finding = ping(server.endpoint, LIMIT)
+        assert server.counts == {}
+    assert finding.code == "answered_control"
+    assert finding.answered
+    assert "protocol 'cache'" in finding.detail
+    assert server.boot.hex() in finding.detail
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="this machine has no IPv6")
+def test_a_server_on_ipv6_is_asked_there():
+    with SyncControlServer("tcp://[::1]:*") as server:
+        assert ping(server.endpoint, LIMIT).code == "answered_control"
 
 
 def test_lmcache_is_told_by_its_answer_to_one_ping():
