@@ -517,3 +517,29 @@ def test_a_child_process_has_a_closed_reactor_and_leaves_the_parents_alone():
         [sys.executable, "-c", textwrap.dedent(program)], timeout=20, capture_output=True
     )
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("seat", ["the helper", "a caller"])
+def test_a_poll_finds_what_has_come_though_somebody_sleeps_in_the_seat(reactor, ends, seat):
+    a, b = ends
+    came = []
+    call(reactor, "add_reader", a.fileno(), lambda: came.append(a.recv(1)))
+    waiter = Waiter(reactor)
+    join = in_thread(wait, reactor, waiter) if seat == "a caller" else lambda: True
+    until(lambda: reactor._asleep and (seat == "the helper" or reactor._inside))
+    with reactor.lock:  # whoever sleeps cannot wake before we have looked
+        b.send(b"x")
+        reactor.poll()
+        assert came == [b"x"]
+        waiter.wake()
+    assert join()
+
+
+def test_a_poll_does_not_take_the_bell_from_whom_it_was_rung_for(reactor):
+    waiter = Waiter(reactor)
+    join = in_thread(wait, reactor, waiter)
+    until(lambda: reactor._asleep)
+    with reactor.lock:
+        waiter.wake()
+        reactor.poll()
+    assert join()

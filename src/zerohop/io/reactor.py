@@ -198,9 +198,10 @@ class Reactor:
             raise
 
     def poll(self) -> None:
-        """Do what can be done without waiting, unless somebody else is at it.
+        """Do what can be done without waiting.
 
-        For calls that must not block: a program that only polls gets its I/O done by its polls.
+        For calls that must not block: what has come is there when they return, and a program that
+        only polls gets its I/O done by its polls.
         """
         self.visits += 1
         try:
@@ -209,11 +210,23 @@ class Reactor:
             if not self._driver:
                 self.turn(0)
                 self.leave()
-            elif self._helper.drives:
-                self.ring()  # it leaves the seat: the next poll will find it free
+            else:
+                self._look_beside()
         except BaseException:
             self.on_interruption()
             raise
+
+    def _look_beside(self) -> None:
+        """Read what has come, for somebody sleeps in the seat, and needs the lock to wake."""
+        serial = self._descriptors.serial
+        events = self._descriptors.wait(0)
+        if events:
+            self._descriptors.dispatch(events, serial)
+        if events or self._helper.drives:
+            # It may be he for whom something came, or we have heard the bell that was for him. The
+            # helper leaves the seat: what comes next is for the next poll.
+            self._asleep = False
+            self._descriptors.ring()
 
     def _write_out(self) -> None:
         for outflow in list(self.unwritten):
