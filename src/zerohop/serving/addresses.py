@@ -13,8 +13,11 @@ import stat
 import tempfile
 from pathlib import Path
 
+from zerohop import IPC_PATH_MAX_LEN
+
 __all__ = ["ipc_endpoint", "outputs_beside", "reachable_from"]
 
+_OWN_PART = 36  # octets of "/zerohop-", a user's number, "/" and a digest
 _WILDCARDS = ("*", "0.0.0.0", "[::]")  # noqa: S104 - recognized, not bound
 
 
@@ -28,13 +31,27 @@ def ipc_endpoint(name: str, directory: str | os.PathLike[str] | None = None) -> 
 
     Raises:
         PermissionError: the user's directory is another's, or others may write to it.
+        ValueError: the directory's path is too long.
     """
     folder = _own_directory() if directory is None else Path(directory)
-    return f"ipc://{folder}/{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+    path = f"{folder}/{_digest(name)}"
+    if len(os.fsencode(path)) > IPC_PATH_MAX_LEN:
+        raise ValueError(
+            f"{path} has more than the {IPC_PATH_MAX_LEN} octets of an ipc path; "
+            "name a directory with a shorter path"
+        )
+    return f"ipc://{path}"
+
+
+def _digest(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()[:16]
 
 
 def _own_directory() -> Path:
-    folder = Path(tempfile.gettempdir(), f"zerohop-{os.getuid()}")
+    parent = tempfile.gettempdir()
+    if len(os.fsencode(parent)) > IPC_PATH_MAX_LEN - _OWN_PART:
+        parent = "/tmp"  # noqa: S108 - only its subdirectory is used, and that is looked at
+    folder = Path(parent, f"zerohop-{os.getuid()}")
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
@@ -51,6 +68,8 @@ def outputs_beside(requests: str) -> str:
     Args:
         requests: the endpoint of its requests, as bound.
     """
+    if requests.startswith("ipc://@"):  # an abstract name, which has no directory
+        return f"{requests}-outputs"
     if requests.startswith("ipc://"):
         path = Path(requests.removeprefix("ipc://"))
         return ipc_endpoint(f"outputs of {path}", path.parent)

@@ -165,7 +165,8 @@ class EngineClient:
         default_deadline: seconds that a request has, where it isn't told; ``None``: no limit.
         stream_limit: deltas that may wait to be read, of one stream.
         end_hung: who is hung is taken for gone: its requests end.
-        requests_fd: a listening descriptor to use for ``endpoint`` (option ``USE_FD``).
+        requests_fd: a listening descriptor to use for ``endpoint`` (option ``USE_FD``). It stays
+            the caller's to close.
         outputs_fd: likewise for ``outputs``.
 
     Attributes:

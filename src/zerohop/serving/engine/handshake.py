@@ -105,8 +105,9 @@ def mismatch(refusal: Refusal, *, engine: bool) -> ProtocolMismatch:
     if engine:
         ours, theirs = theirs, ours
     return ProtocolMismatch(
-        refusal.what, ours, theirs, hint="run the same version of zerohop on both sides"
-    )
+        refusal.what, ours, theirs,
+        hint="run the same version of zerohop on both sides, and give each engine an id of its own",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,14 @@
 An engine is known from its Hello on, by its id; what it was before ends with each Hello, also when
 its boot token is the same (it has forgotten us then). Outputs are of a life that is known or of
 nobody: they bear the boot token, and are numbered, so that one that is lost shows.
+
+Of two processes with one id the one that came last counts. The other is refused from then on: it
+may be an old one that was taken for gone, and the two would take each other's place for ever.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
     from zerohop.serving.engine.messages import Beat, Hello, Outputs, Ready
 
 __all__ = ["Departure", "EngineStatus", "Member", "Roster"]
+
+_REPLACED = 256  # processes that are remembered: those that are still there say so every second
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +115,7 @@ class Roster:
         )  # fmt: skip
         self._by_engine: dict[str, Member] = {}
         self._by_boot: dict[int, Member] = {}
+        self._replaced: deque[int] = deque(maxlen=_REPLACED)  # their boot tokens
         self.unwelcome = 0
 
     def member(self, engine: str) -> Member | None:
@@ -130,22 +137,29 @@ class Roster:
         refusal = find_mismatch(hello)
         if refusal is None and (hello.engine, hello.boot) != (identity.engine, identity.boot):
             refusal = Refusal("the engine's id", identity.engine, hello.engine)
+        if identity.boot in self._replaced:
+            refusal = self._another_has_its_place(identity)
         if refusal is not None:
             self.unwelcome += 1
             return refusal, None
         departure = None
         if (old := self._by_engine.get(identity.engine)) is not None:
-            same = old.identity.boot == identity.boot
-            departure = self._gone(old, "it joined anew" if same else "it has restarted")
+            if old.identity.boot == identity.boot:
+                departure = self._gone(old, "it joined anew")
+            else:
+                self._replaced.append(old.identity.boot)
+                departure = self._gone(old, "it has restarted")
         member = Member(identity, hello.info, Liveness(self._patience, now))
         self._by_engine[identity.engine] = self._by_boot[identity.boot] = member
         return self._welcome, departure
 
     def beat(
         self, identity: Identity, beat: Beat, now: float
-    ) -> tuple[BeatSeen | HelloAgain, Member | None]:
+    ) -> tuple[BeatSeen | HelloAgain | Refusal, Member | None]:
         """A beat came; return the answer, and the engine if it is to be sent a Start."""
         member = self._by_boot.get(identity.boot)
+        if identity.boot in self._replaced:
+            return self._another_has_its_place(identity), None
         if member is None or beat.server != self._boot:
             return HelloAgain(), None
         member.liveness.beat(beat.progress, now)
@@ -228,6 +242,15 @@ class Roster:
         """Return the number of a request for an engine that is ready."""
         assert member.slot is not None
         return member.slot << SLOT_SHIFT | count
+
+    def _another_has_its_place(self, identity: Identity) -> Refusal:
+        """What a process is told whose id another one has taken."""
+        now = self._by_engine.get(identity.engine)
+        return Refusal(
+            f"the process of engine {identity.engine}",
+            None if now is None else now.identity.boot,
+            identity.boot,
+        )
 
     def _gone(self, member: Member, reason: str) -> Departure:
         member.liveness.gone()

@@ -236,11 +236,13 @@ class EngineServer:
         for server in self._servers.values():
             with contextlib.suppress(zmq.ZMQError):
                 server.push.send(self._encoder.frames(Leaving(server.boot, self.boot, reason))[0])
+            server.push.close(linger=_LINGER_MS)
         self._servers.clear()
         self._slots.clear()
         self._owing.clear()
-        self._context.destroy(linger=_LINGER_MS)
+        self._dealer.close()
         self._pulse.close()
+        self._context.term()
 
     def __enter__(self) -> Self:
         return self

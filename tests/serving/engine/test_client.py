@@ -1,0 +1,582 @@
+"""API servers and engines, over ipc and tcp: streams, aborts, deadlines, utilities, liveness."""
+
+import asyncio
+import gc
+import logging
+import signal
+import socket
+
+import numpy as np
+import pytest
+
+import zerohop as zmq
+from tests.serving.engine.engines import (
+    engine_in_thread,
+    engine_process,
+    tokens_of,
+    until,
+)
+from zerohop.serving import (
+    DeadlineExceeded,
+    EngineClient,
+    EngineDead,
+    EngineOverloaded,
+    EngineState,
+    Patience,
+    RequestRefused,
+    SlowConsumer,
+    Unencodable,
+    UtilityFailed,
+    ipc_endpoint,
+)
+from zerohop.serving.errors import ProtocolMismatch
+
+pytestmark = pytest.mark.timeout(30)
+
+QUICK = Patience(beat_every=0.1, gone_after=1.0, hung_after=0.5)
+PATIENT = Patience(beat_every=0.1, gone_after=20.0, hung_after=20.0)
+
+
+class Place:
+    """Where the API servers of one test are bound."""
+
+    def __init__(self, transport, directory):
+        self._transport, self._directory, self._count = transport, directory, 0
+
+    def free(self):
+        if self._transport == "tcp":
+            return "tcp://127.0.0.1:*"
+        self._count += 1
+        return ipc_endpoint(f"server {self._count}", self._directory)
+
+
+@pytest.fixture(params=["ipc", "tcp"])
+def place(request, ipc_directory):
+    yield Place(request.param, ipc_directory)
+    for path in ipc_directory.iterdir():  # whoever is killed leaves them
+        path.unlink()
+
+
+def run(body):
+    asyncio.run(asyncio.wait_for(body, 25))
+
+
+def test_a_request_streams_its_tokens_and_ends_with_its_finish(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_in_thread(client.endpoint, info={"model": "m"}):
+                await client.wait_for_engines(timeout=10)
+                status = client.engines["e0"]
+                assert (status.state, status.info) == (EngineState.ALIVE, {"model": "m"})
+                assert await tokens_of(client.generate({"tokens": 3})) == ([2, 1, 0], "length")
+                assert client.engines["e0"].open == 0
+
+    run(body())
+
+
+def test_many_requests_at_once_each_have_their_own(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_in_thread(client.endpoint):
+                await client.wait_for_engines(timeout=10)
+                streams = [client.generate({"tokens": 1 + n % 7}) for n in range(100)]
+                results = await asyncio.gather(*map(tokens_of, streams))
+                assert results == [(list(range(n % 7, -1, -1)), "length") for n in range(100)]
+
+    run(body())
+
+
+def test_an_engine_may_be_there_before_its_api_server(place, ipc_directory):
+    async def body():
+        endpoint = ipc_endpoint("later", ipc_directory)
+        with engine_in_thread(endpoint) as engine:
+            await until(lambda: hasattr(engine, "server"))
+            async with EngineClient(endpoint, patience=PATIENT) as client:
+                await client.wait_for_engines(timeout=10)
+                assert await tokens_of(client.generate({"tokens": 1})) == ([0], "length")
+
+    run(body())
+
+
+def test_priority_and_deadline_are_carried_to_the_engine(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_in_thread(client.endpoint):
+                await client.wait_for_engines(timeout=10)
+                stream = client.generate({"echo": "x"}, priority=-3, deadline=7.5)
+                assert [delta.extra async for delta in stream] == [["x", -3, 7.5]]
+
+    run(body())
+
+
+def test_large_arrays_travel_both_ways(place):
+    async def body():
+        pixels = np.arange(300_000, dtype="<f4").reshape(300, -1)
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_in_thread(client.endpoint):
+                await client.wait_for_engines(timeout=10)
+                value = {"pixels": pixels, "png": b"x" * 100_000}
+                (delta,) = [d async for d in client.generate({"echo": value})]
+                back = delta.extra[0]
+                assert np.array_equal(back["pixels"], pixels)
+                assert not back["pixels"].flags.owndata  # it lies over the frame
+                assert back["png"] == value["png"]
+                assert await client.call("length", b"y" * 100_000) == 100_000
+
+    run(body())
+
+
+def test_what_has_no_form_on_the_wire_is_refused_where_it_is_given(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_in_thread(client.endpoint):
+                await client.wait_for_engines(timeout=10)
+                with pytest.raises(Unencodable):
+                    client.generate({"x": object()})
+                assert client.engines["e0"].open == 0
+
+    run(body())
+
+
+async def aborted_by(client, leave):
+    """Begin an endless request, leave it as told, and wait until the engine knows."""
+    stream = client.generate({"tokens": None})
+    number = stream.number
+    await anext(stream)
+    await leave(stream)
+    del stream
+    while number not in await client.call("aborted"):
+        gc.collect()
+        await asyncio.sleep(0.01)
+    assert await client.call("open") == 0
+    assert client.engines["e0"].open == 0
+
+
+async def close(stream):
+    await stream.aclose()
+    with pytest.raises(StopAsyncIteration):
+        await anext(stream)
+
+
+async def leave_a_loop(stream):
+    async for _ in stream:
+        break
+
+
+async def leave_a_block(stream):
+    async with stream:
+        await anext(stream)
+
+
+async def cancel(stream):
+    async def read():
+        async for _ in stream:
+            pass
+
+    task = asyncio.create_task(read())
+    await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled()
+
+
+@pytest.mark.parametrize("leave", [close, leave_a_loop, leave_a_block, cancel])
+def test_who_leaves_a_stream_aborts_it_in_the_engine(place, leave):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_in_thread(client.endpoint):
+                await client.wait_for_engines(timeout=10)
+                await aborted_by(client, leave)
+
+    run(body())
+
+
+def test_a_deadline_ends_a_request_here_and_in_the_engine(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_in_thread(client.endpoint) as engine:
+                await client.wait_for_engines(timeout=10)
+                stream = client.generate({"tokens": None}, deadline=0.1)
+                with pytest.raises(DeadlineExceeded, match=r"did not end within 0\.1 s"):
+                    await tokens_of(stream)
+                with pytest.raises(StopAsyncIteration):
+                    await anext(stream)
+                await until(lambda: stream.number in engine.aborted)
+
+    run(body())
+
+
+def test_the_engine_may_refuse_a_request_and_says_why(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_in_thread(client.endpoint):
+                await client.wait_for_engines(timeout=10)
+                with pytest.raises(RequestRefused, match="prompt too long"):
+                    await tokens_of(client.generate({"refuse": "prompt too long"}))
+
+    run(body())
+
+
+def test_an_engine_with_too_many_requests_takes_no_more(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_in_thread(client.endpoint, max_requests=2):
+                await client.wait_for_engines(timeout=10)
+                held = [client.generate({"tokens": None}) for _ in range(2)]
+                with pytest.raises(EngineOverloaded) as caught:
+                    await tokens_of(client.generate({"tokens": 1}))
+                assert (caught.value.engine, caught.value.limit) == ("e0", 2)
+                for stream in held:
+                    await stream.aclose()
+
+    run(body())
+
+
+def test_a_payload_of_another_type_than_the_engines_is_refused(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_in_thread(client.endpoint, payload=dict[str, int]):
+                await client.wait_for_engines(timeout=10)
+                with pytest.raises(RequestRefused, match="its payload can't be read"):
+                    await tokens_of(client.generate({"tokens": "three"}))
+                assert await tokens_of(client.generate({"tokens": 1})) == ([0], "length")
+
+    run(body())
+
+
+def test_utilities_answer_or_say_how_they_failed(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_in_thread(client.endpoint):
+                await client.wait_for_engines(timeout=10)
+                assert await client.call("add", 1, 2) == 3
+                with pytest.raises(UtilityFailed, match="ZeroDivisionError: division by zero"):
+                    await client.call("divide", 1, 0)
+                with pytest.raises(UtilityFailed, match="no such utility .there are: aborted, add"):
+                    await client.call("nonsense")
+                with pytest.raises(UtilityFailed, match="has no form on the wire"):
+                    await client.call("object")
+                assert await client.call("add", "a", "b", engine="e0") == "ab"
+
+    run(body())
+
+
+def test_a_utility_that_does_not_answer_ends_in_its_time(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_in_thread(client.endpoint):
+                await client.wait_for_engines(timeout=10)
+                with pytest.raises(DeadlineExceeded, match="utility 'hang'"):
+                    await client.call("hang", timeout=0.1)
+
+    run(body())
+
+
+def test_without_engines_a_request_is_refused_at_once(place):
+    async def body():
+        async with EngineClient(place.free()) as client:
+            with pytest.raises(RequestRefused, match="no engine is ready"):
+                client.generate({"tokens": 1})
+            with pytest.raises(DeadlineExceeded, match="waiting for 2 engines"):
+                await client.wait_for_engines(2, timeout=0.05)
+
+    run(body())
+
+
+def test_requests_go_to_the_engine_with_the_fewest_or_to_the_one_that_is_named(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_in_thread(client.endpoint, "e0"), engine_in_thread(client.endpoint, "e1"):
+                await client.wait_for_engines(2, timeout=10)
+                held = [client.generate({"tokens": None}) for _ in range(4)]
+                assert sorted(stream.engine for stream in held) == ["e0", "e0", "e1", "e1"]
+                assert client.generate({"tokens": 1}, engine="e1").engine == "e1"
+                with pytest.raises(RequestRefused, match="engine e7 is not ready"):
+                    client.generate({"tokens": 1}, engine="e7")
+                with pytest.raises(RequestRefused, match="several engines"):
+                    await client.call("add", 1, 2)
+                assert await client.call("add", 1, 2, engine="e1") == 3
+                for stream in held:
+                    await stream.aclose()
+
+    run(body())
+
+
+def test_an_engine_that_says_goodbye_ends_what_it_had(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_in_thread(client.endpoint):
+                await client.wait_for_engines(timeout=10)
+                stream = client.generate({"tokens": None})
+                await anext(stream)
+            with pytest.raises(EngineDead, match="it was closed"):
+                await tokens_of(stream)
+            assert client.engines == {}
+
+    run(body())
+
+
+def test_a_client_that_closes_ends_its_streams_and_calls_and_the_engine_lets_go(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_in_thread(client.endpoint) as engine:
+                await client.wait_for_engines(timeout=10)
+                stream = client.generate({"tokens": None})
+                call = asyncio.ensure_future(client.call("hang"))
+                await until(engine.hanging.is_set)
+                await client.aclose()
+                with pytest.raises(EngineDead, match="this API server was closed"):
+                    await tokens_of(stream)
+                with pytest.raises(EngineDead, match="it was asked for 'hang'"):
+                    await call
+                engine.hanging.clear()
+                await until(lambda: engine.aborted == [stream.number])
+
+    run(body())
+
+
+def test_a_stream_is_for_one_reader(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_in_thread(client.endpoint) as engine:
+                await client.wait_for_engines(timeout=10)
+                call = asyncio.ensure_future(client.call("hang"))
+                await until(engine.hanging.is_set)
+                stream = client.generate({"tokens": 1})
+                first = asyncio.ensure_future(anext(stream))
+                await asyncio.sleep(0)
+                with pytest.raises(RuntimeError, match="another task waits"):
+                    await anext(stream)
+                engine.hanging.clear()
+                assert (await first).token_ids == [0]
+                await call
+
+    run(body())
+
+
+def test_a_stream_that_nobody_reads_ends_and_others_do_not(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT, stream_limit=5) as client:
+            with engine_in_thread(client.endpoint):
+                await client.wait_for_engines(timeout=10)
+                slow = client.generate({"tokens": None})
+                tokens, _ = await tokens_of(client.generate({"tokens": 50}))
+                assert len(tokens) == 50
+                with pytest.raises(SlowConsumer, match="more than 5 messages behind"):
+                    await tokens_of(slow)
+
+    run(body())
+
+
+# Liveness
+
+
+def test_an_engine_whose_loop_stands_still_is_hung_and_comes_back(place):
+    async def body():
+        async with EngineClient(place.free(), patience=QUICK) as client:
+            with engine_in_thread(client.endpoint) as engine:
+                await client.wait_for_engines(timeout=10)
+                call = asyncio.ensure_future(client.call("hang"))
+                await until(engine.hanging.is_set)
+                stream = client.generate({"tokens": 1})
+                await until(lambda: client.health == {"e0": EngineState.HUNG})
+                engine.hanging.clear()
+                assert await tokens_of(stream) == ([0], "length")
+                assert client.health == {"e0": EngineState.ALIVE}
+                await call
+
+    run(body())
+
+
+def test_a_hung_engine_may_be_taken_for_gone(place):
+    async def body():
+        async with EngineClient(place.free(), patience=QUICK, end_hung=True) as client:
+            with engine_in_thread(client.endpoint) as engine:
+                await client.wait_for_engines(timeout=10)
+                call = asyncio.ensure_future(client.call("hang"))
+                await until(engine.hanging.is_set)
+                with pytest.raises(EngineDead, match="no progress for"):
+                    await tokens_of(client.generate({"tokens": 1}))
+                with pytest.raises(EngineDead):
+                    await call
+
+    run(body())
+
+
+def test_an_engine_that_is_killed_ends_its_requests_at_once(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_process(client.endpoint) as process:
+                await client.wait_for_engines(timeout=20)
+                streams = [client.generate({"tokens": None}) for _ in range(5)]
+                for stream in streams:
+                    await anext(stream)
+                process.kill()
+                for stream in streams:
+                    async with asyncio.timeout(5):  # well below gone_after
+                        with pytest.raises(EngineDead, match="its connection broke"):
+                            await tokens_of(stream)
+                assert client.engines == {}
+
+    run(body())
+
+
+def test_an_engine_that_is_stopped_is_gone_in_its_time(place):
+    async def body():
+        async with EngineClient(place.free(), patience=QUICK) as client:
+            with engine_process(client.endpoint) as process:
+                await client.wait_for_engines(timeout=20)
+                stream = client.generate({"tokens": None})
+                await anext(stream)
+                process.send_signal(signal.SIGSTOP)
+                with pytest.raises(EngineDead, match="nothing was heard of it for 1 s"):
+                    await tokens_of(stream)
+                process.send_signal(signal.SIGCONT)
+                await client.wait_for_engines(timeout=10)
+                assert await tokens_of(client.generate({"tokens": 1})) == ([0], "length")
+                assert await client.call("open") == 0
+
+    run(body())
+
+
+def test_an_engine_that_restarts_is_another_one(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_process(client.endpoint) as first:
+                await client.wait_for_engines(timeout=20)
+                old_pid = client.engines["e0"].info["pid"]
+                stream = client.generate({"tokens": None})
+                await anext(stream)
+                with engine_process(client.endpoint):  # the old one is still there
+                    with pytest.raises(EngineDead, match="it has restarted"):
+                        await tokens_of(stream)
+                    await client.wait_for_engines(timeout=20)
+                    assert client.engines["e0"].info["pid"] != old_pid
+                    first.kill()
+                    first.wait(10)
+                    assert await tokens_of(client.generate({"tokens": 2})) == ([1, 0], "length")
+
+    run(body())
+
+
+def test_an_api_server_that_restarts_finds_the_engine_and_no_old_requests(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as old:
+            endpoint = old.endpoint
+            with engine_in_thread(endpoint) as engine:
+                await old.wait_for_engines(timeout=10)
+                stream = old.generate({"tokens": None})
+                await anext(stream)
+                await old.aclose()
+                async with EngineClient(endpoint, patience=PATIENT) as new:
+                    await new.wait_for_engines(timeout=10)
+                    await until(lambda: stream.number in engine.aborted)
+                    assert await new.call("open") == 0
+                    assert await tokens_of(new.generate({"tokens": 1})) == ([0], "length")
+
+    run(body())
+
+
+def test_two_api_servers_share_an_engine_and_each_has_its_own(place):
+    async def body():
+        async with (
+            EngineClient(place.free(), patience=PATIENT) as one,
+            EngineClient(place.free(), patience=PATIENT) as two,
+        ):
+            with engine_in_thread([one.endpoint, two.endpoint]):
+                await one.wait_for_engines(timeout=10)
+                await two.wait_for_engines(timeout=10)
+                streams = [c.generate({"tokens": 20}) for c in (one, two, one, two)]
+                results = await asyncio.gather(*map(tokens_of, streams))
+                assert results == [(list(range(19, -1, -1)), "length")] * 4
+                assert one._streams.stale == two._streams.stale == 0
+
+    run(body())
+
+
+# What others send
+
+
+def test_octets_that_are_no_message_hurt_nobody_and_are_told(place, caplog):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_in_thread(client.endpoint), zmq.Context() as context:
+                await client.wait_for_engines(timeout=10)
+                push, dealer = context.socket(zmq.PUSH), context.socket(zmq.DEALER)
+                push.linger = dealer.linger = 0
+                push.connect(client.outputs_endpoint)
+                dealer.connect(client.endpoint)
+                for stray in ([b""], [b"\xc1"], [b"ENGINE_CORE_DEAD"], [b"", b"x"], [b"\x92\x15"]):
+                    push.send_multipart(stray)
+                    dealer.send_multipart(stray)
+                dealer.send(b"\x93\x01\x01\xa1x")
+                await until(lambda: client.malformed == 11)
+                assert client.last_malformed is not None
+                assert await tokens_of(client.generate({"tokens": 1})) == ([0], "length")
+                push.close()
+                dealer.close()
+
+    with caplog.at_level(logging.WARNING):
+        run(body())
+    # The log has a line for the first, the second, the fourth and the eighth of them.
+    assert sum("that can't be read" in record.message for record in caplog.records) == 4
+
+
+def test_outputs_that_were_lost_end_the_engine(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_in_thread(client.endpoint) as engine:
+                await client.wait_for_engines(timeout=10)
+                stream = client.generate({"tokens": None})
+                await anext(stream)
+                (joined,) = engine.server._servers.values()
+                joined.outbox.seq += 1
+                with pytest.raises(EngineDead, match="are lost"):
+                    await tokens_of(stream)
+                await client.wait_for_engines(timeout=10)  # it joins anew
+                assert await client.call("open") == 0
+
+    run(body())
+
+
+def test_versions_that_do_not_fit_say_so_on_both_sides(place, monkeypatch):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_in_thread(client.endpoint, requires=["teleport"]) as engine:
+                await until(lambda: engine.error is not None)
+                assert isinstance(engine.error, ProtocolMismatch)
+                assert engine.error.ours == ["teleport"]
+                assert isinstance(client.refusals["e0"], ProtocolMismatch)
+                assert client.refusals["e0"].theirs == ["teleport"]
+                with pytest.raises(RequestRefused) as caught:
+                    client.generate({"tokens": 1})
+                assert "engine e0 was not taken" in caught.value.__notes__[0]
+
+    run(body())
+
+
+def test_an_api_server_takes_listeners_that_it_has_inherited(place, ipc_directory):
+    async def body():
+        with socket.socket() as requests, socket.socket() as outputs:
+            for each in (requests, outputs):
+                each.bind(("127.0.0.1", 0))
+                each.listen()
+            port = requests.getsockname()[1]
+            async with EngineClient(
+                f"tcp://127.0.0.1:{port}",
+                outputs=f"tcp://127.0.0.1:{outputs.getsockname()[1]}",
+                requests_fd=requests.fileno(),
+                outputs_fd=outputs.fileno(),
+                patience=PATIENT,
+            ) as client:
+                assert client.endpoint == f"tcp://127.0.0.1:{port}"
+                with engine_in_thread(client.endpoint):
+                    await client.wait_for_engines(timeout=10)
+                    assert await tokens_of(client.generate({"tokens": 1})) == ([0], "length")
+
+    run(body())
+
+
+def test_an_endpoint_that_cannot_be_bound_leaves_nothing_open():
+    with pytest.raises(zmq.ZMQError):
+        EngineClient("ipc:///nowhere/at/all")

@@ -1,0 +1,93 @@
+"""The messages: each comes back, and grows at its end without breaking older readers."""
+
+import contextlib
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zerohop.serving.engine import messages
+from zerohop.serving.engine.messages import (
+    Abort,
+    Beat,
+    BeatSeen,
+    Delta,
+    Ended,
+    FromEngine,
+    FromEngineOutputs,
+    FromServer,
+    Goodbye,
+    Hello,
+    HelloAgain,
+    Leaving,
+    Outputs,
+    Ready,
+    Refusal,
+    Request,
+    Start,
+    UtilityCall,
+    UtilityResult,
+    Welcome,
+)
+
+TO_LOOP = Request[Any] | Start | Abort | UtilityCall
+DELTAS = [Delta(1, [5, 6]), Delta(2, [7], "stop", {"text": "x"})]
+SAMPLES = [
+    (FromEngine, Hello(1, "e0", 7, ["buffers"], [], {"model": "m"})),
+    (FromEngine, Beat(1, 2, 3)),
+    (FromServer, Welcome(1, "api", 2, ["buffers"], "ipc:///o", 1.0, 5.0)),
+    (FromServer, Refusal("protocol version", 1, 2)),
+    (FromServer, BeatSeen(1, True)),
+    (FromServer, HelloAgain()),
+    (FromServer, Goodbye("closed")),
+    (TO_LOOP, Start(1)),
+    (TO_LOOP, Request(1 << 40 | 1, {"ids": [1]}, 3, 2.5)),
+    (TO_LOOP, Abort([1, 2])),
+    (TO_LOOP, UtilityCall(1, "reset", [1, "x"])),
+    (FromEngineOutputs, Ready(1, 2, 3)),
+    (FromEngineOutputs, Leaving(1, 2, "closed")),
+    (
+        FromEngineOutputs,
+        Outputs(1, 2, 3, DELTAS, [Ended(4, "slow", limit=9)], [UtilityResult(5, None, [1])]),
+    ),
+]
+named = pytest.mark.parametrize("kind, message", SAMPLES, ids=lambda x: type(x).__name__)
+
+
+@named
+def test_a_message_comes_back(kind, message):
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(message), type=kind) == message
+
+
+@named
+def test_a_later_version_may_add_fields_at_the_end(kind, message):
+    longer = [*msgspec.msgpack.decode(msgspec.msgpack.encode(message)), "new", {"x": 1}]
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(longer), type=kind) == message
+
+
+def test_every_message_has_a_sample():
+    tagged = {
+        name
+        for name in messages.__all__
+        if isinstance(kind := getattr(messages, name), type)
+        and kind.__struct_config__.tag is not None
+    }
+    assert {type(message).__name__ for _, message in SAMPLES} == tagged
+
+
+def test_a_delta_of_one_token_costs_a_few_octets():
+    assert len(msgspec.msgpack.encode(Delta(300, [5]))) == 8
+
+
+def test_an_engine_of_an_older_version_need_not_say_what_it_requires():
+    short = msgspec.msgpack.encode([1, 1, "e0", 7])
+    assert msgspec.msgpack.decode(short, type=FromEngine) == Hello(1, "e0", 7)
+
+
+@pytest.mark.parametrize("kind", [FromEngine, FromServer, FromEngineOutputs, TO_LOOP])
+@given(data=st.binary(max_size=60))
+def test_any_octets_are_a_message_or_an_error_of_msgspec(kind, data):
+    with contextlib.suppress(msgspec.MsgspecError):
+        msgspec.msgpack.decode(data, type=kind)

@@ -1,0 +1,79 @@
+"""What an engine owes one API server."""
+
+from zerohop.serving.engine.messages import SLOT_SHIFT, Delta, Ended, UtilityResult
+from zerohop.serving.engine.outbox import Outbox, by_slot
+
+
+def outbox_with(*numbers):
+    outbox = Outbox(slot=0, limit=3)
+    outbox.open.update(numbers)
+    return outbox
+
+
+def test_deltas_of_requests_that_are_open_are_wanted():
+    outbox = outbox_with(1, 2)
+    both = [Delta(1, [5]), Delta(2, [6])]
+    assert outbox.wanted(both) is both
+    assert list(outbox.wanted([*both, Delta(3, [7])])) == both
+
+
+def test_a_request_is_open_until_its_finish_is_out():
+    outbox = outbox_with(1, 2)
+    outbox.sent([Delta(1, [5], "stop"), Delta(2, [6])])
+    assert outbox.open == {2}
+
+
+def test_messages_are_numbered_as_they_go_out():
+    outbox = outbox_with(1)
+    assert outbox.seq == 0
+    outbox.sent([Delta(1, [5])])
+    assert outbox.seq == 1
+
+
+def test_what_has_no_room_ends_all_that_is_open_and_that_is_owed():
+    outbox = outbox_with(2, 1)
+    assert outbox.overflow() == [1, 2]
+    assert outbox.open == set()
+    assert outbox.owes
+    assert outbox.ended == [Ended(1, "slow", limit=3), Ended(2, "slow", limit=3)]
+    assert outbox.overflows == 1
+
+
+def test_what_is_owed_is_kept_until_it_is_out():
+    outbox = outbox_with(1)
+    outbox.overflow()
+    outbox.results.append(UtilityResult(5, None, 1))
+    assert outbox.overflow() == []
+    assert [each.number for each in outbox.ended] == [1]
+    outbox.sent([])
+    assert not outbox.owes
+
+
+def test_what_went_out_is_not_forgotten_while_it_is_on_its_way():
+    """The lists of a message are its own: what is owed later does not get into it."""
+    outbox = outbox_with(1)
+    outbox.end(Ended(1, "refused", "no"))
+    given = outbox.ended
+    outbox.sent([])
+    outbox.end(Ended(2, "refused", "no"))
+    assert [each.number for each in given] == [1]
+
+
+def test_a_request_that_the_engine_ends_is_open_no_more():
+    outbox = outbox_with(1)
+    outbox.end(Ended(1, "refused", "no"))
+    assert outbox.open == set()
+    assert outbox.overflow() == []
+
+
+def test_only_what_is_open_can_be_aborted():
+    outbox = outbox_with(1, 2)
+    assert outbox.abort([2, 3]) == [2]
+    assert outbox.abort([2]) == []
+    assert outbox.open == {1}
+
+
+def test_deltas_are_sorted_by_the_api_server_whose_requests_they_are_of():
+    first, second = 0 << SLOT_SHIFT | 7, 5 << SLOT_SHIFT | 7
+    deltas = [Delta(first, [1]), Delta(second, [2]), Delta(first, [3])]
+    assert by_slot(deltas) == {0: [deltas[0], deltas[2]], 5: [deltas[1]]}

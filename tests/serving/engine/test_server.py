@@ -1,0 +1,294 @@
+"""The engine's side by hand: an API server that does not read, what it is owed, what is not its."""
+
+import contextlib
+import threading
+
+import msgspec
+import pytest
+
+import zerohop as zmq
+from zerohop.serving import Delta, EngineServer
+from zerohop.serving.engine.handshake import Identity
+from zerohop.serving.engine.messages import (
+    PROTOCOL,
+    SLOT_SHIFT,
+    Abort,
+    BeatSeen,
+    FromEngineOutputs,
+    Goodbye,
+    Hello,
+    Outputs,
+    Ready,
+    Request,
+    Start,
+    UtilityCall,
+    Welcome,
+)
+from zerohop.serving.errors import Unencodable
+
+pytestmark = pytest.mark.timeout(20)
+
+encode = msgspec.msgpack.Encoder().encode
+decode = msgspec.msgpack.Decoder(FromEngineOutputs).decode
+
+
+class ApiServer:
+    """One written by hand, blocking: it reads only when it is told to."""
+
+    def __init__(self, directory, name, boot=100):
+        self.boot, self._context = boot, zmq.Context()
+        self.router = self._context.socket(zmq.ROUTER)
+        self.router.router_mandatory = True
+        self.pull = self._context.socket(zmq.PULL)
+        self.pull.rcvhwm = 1
+        self.pull.rcvbuf = 4096
+        for socket in (self.router, self.pull):
+            socket.linger, socket.rcvtimeo = 0, 10_000
+        self.router.bind(f"ipc://{directory}/{name}")
+        self.endpoint = self.router.last_endpoint.decode()
+        self.pull.bind("tcp://127.0.0.1:*")
+
+    def welcome(self, gone_after=60.0):
+        """Shake hands with one engine, whose loop goes on elsewhere."""
+        pulse, hello = self.router.recv_multipart()
+        hello = msgspec.msgpack.decode(hello, type=Hello)
+        outputs = self.pull.last_endpoint.decode()
+        self.pulse, self.loop = pulse, Identity.of(pulse).routing_id(b"r")
+        self.tell(Welcome(PROTOCOL, "api", self.boot, [], outputs, gone_after / 2, gone_after))
+        ready = None
+        while ready is None:  # the engine's loop may not have heard of us yet
+            with contextlib.suppress(zmq.ZMQError):
+                self.order(Start(self.boot))
+                ready = decode(self.pull.recv(timeout=0.05))
+        assert ready == Ready(self.boot, hello.boot, ready.slot)
+        self.tell(BeatSeen(self.boot, True))
+        self.slot = ready.slot
+        return hello
+
+    def tell(self, message):
+        self.router.send_multipart([self.pulse, encode(message)])
+
+    def order(self, message):
+        self.router.send_multipart([self.loop, encode(message)])
+
+    def number(self, count):
+        return self.slot << SLOT_SHIFT | count
+
+    def next(self):
+        """The next outputs; a Start that was sent twice has a second answer."""
+        while isinstance(message := decode(self.pull.recv()), Ready):
+            pass
+        return message
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._context.destroy(linger=0)
+
+
+def joined(engine, *servers):
+    """Let the engine's loop go on while the API servers shake hands."""
+    for server in servers:
+        thread = threading.Thread(target=server.welcome)
+        thread.start()
+        while thread.is_alive():
+            engine.receive(0.005)
+
+
+def received(engine, count):
+    """Wait for some requests."""
+    requests = []
+    while len(requests) < count:
+        requests += engine.receive(10).requests
+    return requests
+
+
+@pytest.fixture
+def api(ipc_directory):
+    with ApiServer(ipc_directory, "one") as server:
+        yield server
+
+
+@pytest.fixture
+def other(ipc_directory):
+    with ApiServer(ipc_directory, "two", boot=200) as server:
+        yield server
+
+
+LARGE = "x" * 100_000
+
+
+def test_a_request_is_taken_and_its_outputs_are_one_message_a_step(api):
+    with EngineServer(api.endpoint, engine="e0") as engine:
+        joined(engine, api)
+        for count in (1, 2):
+            api.order(Request(api.number(count), {"ids": [count]}))
+        assert [r.payload for r in received(engine, 2)] == [{"ids": [1]}, {"ids": [2]}]
+        assert (engine.open, engine.servers) == (2, 1)
+        deltas = [Delta(api.number(1), [5]), Delta(api.number(2), [6], "stop")]
+        assert engine.send_step(deltas) == []
+        assert api.next() == Outputs(api.boot, engine.boot, 0, deltas)
+        assert engine.open == 1
+
+
+def test_an_api_server_that_does_not_read_holds_up_neither_the_engine_nor_others(api, other):
+    with EngineServer([api.endpoint, other.endpoint], engine="e0", outputs_limit=20) as engine:
+        joined(engine, api, other)
+        api.order(Request(api.number(1), None))
+        other.order(Request(other.number(1), None))
+        received(engine, 2)
+        lost, steps = [], 0
+        while not lost:  # the network has room for some
+            lost = engine.send_step(
+                [Delta(api.number(1), [steps], None, LARGE), Delta(other.number(1), [steps])]
+            )
+            assert other.next().deltas == [Delta(other.number(1), [steps])]
+            steps += 1
+        assert lost == [api.number(1)]
+        assert engine.open == 1
+        assert engine.send_step([Delta(other.number(1), [steps])]) == []
+        assert other.next().deltas == [Delta(other.number(1), [steps])]
+
+
+def test_an_api_server_that_reads_again_is_told_which_streams_were_ended(api):
+    with EngineServer(api.endpoint, engine="e0", outputs_limit=20) as engine:
+        joined(engine, api)
+        for count in (1, 2):
+            api.order(Request(api.number(count), None))
+        received(engine, 2)
+        steps = 0
+        while not engine.send_step([Delta(api.number(1), [steps], None, LARGE)]):
+            steps += 1
+        for _ in range(3):
+            engine.receive(0)  # there is no room yet, and the loop goes on
+        tokens, last = [], None
+        while last is None or not last.ended:
+            last = api.next()
+            tokens += [delta.token_ids[0] for delta in last.deltas]
+            engine.receive(0)
+        assert tokens == list(range(steps))  # without a gap, and nothing after it
+        assert [(each.number, each.kind, each.limit) for each in last.ended] == [
+            (api.number(1), "slow", 20),
+            (api.number(2), "slow", 20),
+        ]
+        api.order(Request(api.number(3), None))
+        received(engine, 1)
+        engine.send_step([Delta(api.number(3), [7], "stop")])
+        assert api.next().deltas == [Delta(api.number(3), [7], "stop")]
+
+
+def test_aborted_requests_are_told_once_and_their_deltas_are_not_sent(api):
+    with EngineServer(api.endpoint, engine="e0") as engine:
+        joined(engine, api)
+        for count in (1, 2):
+            api.order(Request(api.number(count), None))
+        received(engine, 2)
+        api.order(Abort([api.number(1), api.number(9)]))
+        api.order(Abort([api.number(1)]))
+        assert engine.receive(10).aborted == [api.number(1)]
+        assert not engine.receive(0.05)
+        engine.send_step([Delta(api.number(1), [5]), Delta(api.number(2), [6])])
+        assert api.next().deltas == [Delta(api.number(2), [6])]
+
+
+def test_requests_of_nobody_are_counted_and_not_taken(api):
+    with EngineServer(api.endpoint, engine="e0") as engine:
+        joined(engine, api)
+        foreign = 77 << SLOT_SHIFT | 1
+        for stray in (Request(foreign, None), UtilityCall(foreign, "x", []), Abort([foreign])):
+            api.order(stray)
+        api.order(Request(api.number(1), None))
+        assert [r.number for r in received(engine, 1)] == [api.number(1)]
+        assert engine.strays == 2
+        assert engine.send_step([Delta(foreign, [1])]) == []
+
+
+def test_octets_that_are_no_message_do_not_end_the_engine(api):
+    with EngineServer(api.endpoint, engine="e0") as engine:
+        joined(engine, api)
+        api.router.send_multipart([api.loop, b"\xc1"])
+        api.router.send_multipart([api.pulse, b"\xc1"])
+        api.order(Request(api.number(1), None))
+        received(engine, 1)
+        assert engine.malformed == 1
+        assert engine.last_malformed.data == b"\xc1"
+
+
+def test_an_api_server_that_is_gone_loses_its_requests(api):
+    with EngineServer(api.endpoint, engine="e0") as engine:
+        joined(engine, api)
+        api.order(Request(api.number(1), None))
+        received(engine, 1)
+        api.tell(Goodbye("it was closed"))
+        assert engine.receive(10).aborted == [api.number(1)]
+        assert engine.servers == 0
+        assert engine.send_step([Delta(api.number(1), [5])]) == []
+
+
+def test_an_api_server_that_is_silent_loses_its_requests(api):
+    with EngineServer(api.endpoint, engine="e0") as engine:
+        thread = threading.Thread(target=api.welcome, kwargs={"gone_after": 0.5})
+        thread.start()
+        while thread.is_alive():
+            engine.receive(0.005)
+        api.order(Request(api.number(1), None))
+        received(engine, 1)
+        assert engine.receive(10).aborted == [api.number(1)]
+        assert engine.servers == 0
+
+
+def test_a_request_may_be_refused(api):
+    with EngineServer(api.endpoint, engine="e0") as engine:
+        joined(engine, api)
+        api.order(Request(api.number(1), None))
+        received(engine, 1)
+        engine.refuse(api.number(1), "too long")
+        (ended,) = api.next().ended
+        assert (ended.number, ended.kind, ended.text) == (api.number(1), "refused", "too long")
+        assert engine.open == 0
+        engine.refuse(77 << SLOT_SHIFT, "of nobody")
+
+
+def test_a_delta_without_a_form_on_the_wire_raises_and_nothing_is_sent(api):
+    with EngineServer(api.endpoint, engine="e0") as engine:
+        joined(engine, api)
+        api.order(Request(api.number(1), None))
+        received(engine, 1)
+        with pytest.raises(Unencodable):
+            engine.send_step([Delta(api.number(1), [5], None, object())])
+        engine.send_step([Delta(api.number(1), [5])])
+        assert api.next().seq == 0
+
+
+def test_waiting_ends_in_its_time(api):
+    with EngineServer(api.endpoint, engine="e0") as engine:
+        assert not engine.receive(0)
+        assert not engine.receive(0.02)
+
+
+def test_an_engine_needs_an_id(api):
+    with pytest.raises(ValueError, match="1 to 200 octets"):
+        EngineServer(api.endpoint, engine="")
+
+
+def test_an_endpoint_that_is_none_leaves_nothing_open():
+    with pytest.raises(zmq.ZMQError):
+        EngineServer("smoke://signals", engine="e0")
+
+
+def test_outputs_that_go_nowhere_are_told_and_the_engine_goes_on(api, caplog):
+    with EngineServer(api.endpoint, engine="e0") as engine:
+        pulse, _ = api.router.recv_multipart()
+        api.pulse = pulse
+        api.tell(Welcome(PROTOCOL, "api", api.boot, [], "smoke://signals", 1.0, 60.0))
+        while not caplog.records:
+            engine.receive(0.01)
+        assert engine.servers == 0
+    assert "its outputs go to smoke://signals" in caplog.text
+
+
+def test_closing_twice_is_closing_once(api):
+    engine = EngineServer(api.endpoint, engine="e0")
+    engine.close()
+    engine.close()

@@ -1,0 +1,153 @@
+"""The table of streams: each request ends once, for one reason, and nothing comes after it."""
+
+import pytest
+
+from zerohop.serving.engine.messages import Delta, Ended
+from zerohop.serving.engine.streams import StreamTable
+from zerohop.serving.errors import (
+    DeadlineExceeded,
+    EngineDead,
+    EngineOverloaded,
+    RequestRefused,
+    SlowConsumer,
+)
+
+BOOT, OTHER = 11, 22
+
+
+def opened(*numbers, boot=BOOT, seconds=None, limit=4):
+    table = StreamTable(limit)
+    return table, [table.open(n, "e0", boot, now=0, seconds=seconds) for n in numbers]
+
+
+def test_deltas_go_to_their_streams_in_order():
+    table, (one, two) = opened(1, 2)
+    woken, overflown = table.deliver(BOOT, [Delta(1, [5]), Delta(2, [6]), Delta(1, [7])])
+    assert [d.token_ids for d in one.deltas] == [[5], [7]]
+    assert [d.token_ids for d in two.deltas] == [[6]]
+    assert set(woken) == {one, two}
+    assert overflown == []
+
+
+def test_a_delta_with_finish_ends_the_stream_without_error():
+    table, (one,) = opened(1)
+    table.deliver(BOOT, [Delta(1, [5], "stop")])
+    assert one.ended
+    assert one.error is None
+    assert len(one.deltas) == 1
+    assert len(table) == table.load(BOOT) == 0
+
+
+def test_what_comes_after_the_end_is_counted_and_thrown_away():
+    table, (one,) = opened(1)
+    table.deliver(BOOT, [Delta(1, [5], "stop"), Delta(1, [6])])
+    assert len(one.deltas) == 1
+    assert table.stale == 1
+
+
+def test_outputs_of_another_life_find_nothing():
+    table, (one,) = opened(1)
+    assert table.deliver(OTHER, [Delta(1, [5])]) == ([], [])
+    assert table.end(OTHER, [Ended(1, "refused")]) == []
+    assert not one.deltas
+    assert not one.ended
+    assert table.stale == 2
+
+
+@pytest.mark.parametrize(
+    "ended, error, said",
+    [
+        (Ended(1, "refused", "too long"), RequestRefused, "too long"),
+        (Ended(1, "overloaded", limit=8), EngineOverloaded, "8"),
+        (Ended(1, "slow", limit=9), SlowConsumer, "9"),
+        (Ended(1, "of a later version", "x"), RequestRefused, "x"),
+    ],
+)
+def test_the_engine_may_end_a_request_and_says_why(ended, error, said):
+    table, (one,) = opened(1)
+    assert table.end(BOOT, [ended]) == [one]
+    assert one.ended
+    assert isinstance(one.error, error)
+    assert said in str(one.error)
+
+
+def test_a_gone_engine_takes_its_streams_with_it_and_no_others():
+    table, (one, two) = opened(1, 2)
+    third = table.open(3, "e1", OTHER, now=0)
+    assert table.engine_gone(BOOT, "it was killed") == [one, two]
+    assert isinstance(one.error, EngineDead)
+    assert (one.error.engine, one.error.reason) == ("e0", "it was killed")
+    assert not third.ended
+    assert table.engine_gone(BOOT, "again") == []
+
+
+def test_a_deadline_ends_a_stream_in_its_time():
+    table, (one,) = opened(1, seconds=5)
+    assert table.next_deadline() == 5
+    assert table.handle_deadline(4.9) == []
+    assert table.handle_deadline(5) == [one]
+    assert isinstance(one.error, DeadlineExceeded)
+    assert one.error.seconds == 5
+    assert table.next_deadline() is None
+
+
+def test_deadlines_are_kept_in_their_order():
+    table = StreamTable()
+    later = table.open(1, "e0", BOOT, now=0, seconds=9)
+    sooner = table.open(2, "e0", BOOT, now=0, seconds=3)
+    table.open(3, "e0", BOOT, now=0)
+    assert table.next_deadline() == 3
+    assert table.handle_deadline(10) == [sooner, later]
+
+
+def test_a_stream_that_has_ended_has_no_deadline_any_more():
+    table, (one,) = opened(1, seconds=5)
+    table.deliver(BOOT, [Delta(1, [], "stop")])
+    assert table.next_deadline() is None
+    assert table.handle_deadline(6) == []
+    assert one.error is None
+
+
+def test_deadlines_of_streams_that_have_ended_do_not_pile_up():
+    table = StreamTable()
+    table.open(0, "e0", BOOT, now=0, seconds=1)  # the first, so that none leaves at the head
+    for number in range(1, 1000):
+        table.open(number, "e0", BOOT, now=0, seconds=600)
+        table.deliver(BOOT, [Delta(number, [], "stop")])
+    assert len(table._deadlines) < 100
+
+
+def test_a_reader_that_takes_nothing_loses_its_stream_and_the_engine_is_to_be_told():
+    table, (one, two) = opened(1, 2, limit=2)
+    for token in range(2):
+        assert table.deliver(BOOT, [Delta(1, [token]), Delta(2, [token])])[1] == []
+        two.deltas.clear()
+    woken, overflown = table.deliver(BOOT, [Delta(1, [2]), Delta(2, [2])])
+    assert overflown == [one]
+    assert set(woken) == {one, two}
+    assert isinstance(one.error, SlowConsumer)
+    assert not two.ended
+
+
+def test_an_abort_ends_a_stream_once_and_drops_what_was_not_read():
+    table, (one,) = opened(1)
+    table.deliver(BOOT, [Delta(1, [5])])
+    assert table.abort(one)
+    assert not table.abort(one)
+    assert one.ended
+    assert not one.deltas
+    assert table.load(BOOT) == 0
+
+
+def test_nothing_is_to_be_aborted_of_a_stream_that_has_ended():
+    table, (one,) = opened(1)
+    table.deliver(BOOT, [Delta(1, [5], "stop")])
+    assert not table.abort(one)
+
+
+def test_what_the_engine_says_of_a_stream_that_has_ended_is_stale():
+    table, (one,) = opened(1)
+    table.abort(one)
+    assert table.end(BOOT, [Ended(1, "refused")]) == []
+    assert table.stale == 1
+    assert one.error is None
