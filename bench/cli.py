@@ -74,8 +74,8 @@ def number_within(kind: type[int] | type[float], least: float, most: float) -> C
         try:
             value = kind(text)
         except ValueError:
-            value = kind(least - 1)
-        if not least <= value <= most:
+            value = None
+        if value is None or not least <= value <= most:
             what = "a whole number" if kind is int else "a number"
             raise argparse.ArgumentTypeError(f"{text!r} is not {what} from {least:g} to {most:g}")
         return value

@@ -62,6 +62,10 @@ def test_a_round_of_the_floor_gives_a_value(case, contender, transport):
         ("reconnect", "pyzmq"),
         ("connections", "pyzmq"),
         ("inproc-loop", "zmq.asyncio"),
+        ("forward", "pyzmq"),
+        ("proxy", "pyzmq"),
+        ("lowrate-pull", "pyzmq"),
+        ("lowrate-rep", "pyzmq"),
     ],
 )
 def test_a_round_of_libzmq_gives_a_value(case, contender):
@@ -72,6 +76,14 @@ def test_a_round_of_libzmq_gives_a_value(case, contender):
     assert played.value is not None
     assert sum(result.get("lost", 0) for result in played.roles.values()) == 0
     assert played.took_s > 0
+
+
+@pytest.mark.parametrize("case", ["forward", "proxy"])
+def test_a_round_through_a_forwarder_ends_over_ipc_too(case):
+    ours = BY_NAME["zerohop"]
+    played = play_round(all_cases()[case], Lineup(ours, ours), "ipc", 1, SHORT)
+    assert (played.error, played.late) == ("", [])
+    assert played.roles["client"]["messages"] > 0
 
 
 def test_a_process_that_says_nothing_fails_its_round_in_time_and_is_ended():
