@@ -1,16 +1,19 @@
 """``zerohop ping``: what it prints, and when it succeeds."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from tests.cli.commands import REPOSITORY, SECONDS, running
 from tests.serving.control.strangers import Server, bound
+from zerohop.cli import ping as command
 from zerohop.cli.main import main
 from zerohop.serving.codec import pack
-from zerohop.serving.control.findings import ADVICE
+from zerohop.serving.control.findings import ADVICE, find
 
 pytestmark = pytest.mark.timeout(30)
+FOUND = find("silent", "nothing")
 
 
 def test_the_page_explains_every_finding():
@@ -70,3 +73,18 @@ def test_it_ends_in_time_though_nobody_says_anything(arguments, listener):
         shown, _ = process.communicate(timeout=SECONDS)
     assert process.returncode == 1
     assert "silent" in shown
+
+
+def test_the_time_that_the_process_has_taken_is_a_part_of_the_limit(monkeypatch):
+    """The clock of the system knows when a process began; where it does not, its own does."""
+    started = command._age()
+    assert 0 < started < command._age()
+    monkeypatch.setattr(command, "_STAT", Path("/nowhere"))
+    assert 0 < command._age()
+
+    given = []
+    monkeypatch.setattr(command, "_age", lambda: 0.25)
+    monkeypatch.setattr(command, "ping", lambda _, timeout, **__: given.append(timeout) or FOUND)
+    for limit in ("10", "0.5"):
+        assert main(["ping", "tcp://127.0.0.1:1", "--timeout", limit]) == 1
+    assert given == [10 - 0.25 - command._END, 0.25]

@@ -57,7 +57,10 @@ def batch_as_json(seq: int | None, batch: EventBatch, dp_rank: int | None) -> st
         "dp_rank": dp_rank,
         "events": [_event_fields(event) for event in batch.events],
     }
-    return json.dumps(_plain(told), separators=(",", ":"), allow_nan=False)
+    try:
+        return _dumps(told)
+    except (TypeError, ValueError, RecursionError):  # which is rare, and ten times as slow
+        return _dumps(_plain(told))
 
 
 def batch_as_line(seq: int, batch: EventBatch, dp_rank: int | None) -> str:
@@ -113,13 +116,20 @@ def _event_fields(event: KvEvent) -> dict[str, Any]:
     return fields
 
 
+def _dumps(value: Any) -> str:
+    return json.dumps(value, default=_text, separators=(",", ":"), allow_nan=False)
+
+
+def _text(value: Any) -> str:
+    """What JSON has no form for."""
+    return f"hex:{value.hex()}" if isinstance(value, bytes) else str(value)
+
+
 def _plain(value: Any, depth: int = 0) -> Any:
     """The same, of what JSON has."""
     if depth > _DEEPEST:
         return "..."
     match value:
-        case bytes():
-            return f"hex:{value.hex()}"
         case dict():
             return {_key(key): _plain(each, depth + 1) for key, each in value.items()}
         case list() | tuple():
@@ -128,8 +138,8 @@ def _plain(value: Any, depth: int = 0) -> Any:
             return str(value)
         case None | bool() | int() | float() | str():
             return value
-    return str(value)  # a timestamp, or another of msgpack's extensions
+    return _text(value)
 
 
 def _key(key: Any) -> str:
-    return key if isinstance(key, str) else str(_plain(key))
+    return key if isinstance(key, str) else _text(key)

@@ -62,7 +62,8 @@ ADVICE: Final = {
     "other_socket_type": "ask at the server's endpoint for requests",
     "no_ping_handler": "look in its log, where it may complain of an unknown operation; "
     "give the server a PING handler, or a version that has one; "
-    "if it has one, it is stuck, or speaks another protocol",
+    "if it has one, it is stuck, or speaks another protocol; "
+    "LMCache before 0.5.3 has a PING of another number: see --lmcache",
     "unknown_answer": "look whether this is the endpoint that you mean: it speaks another protocol",
     "unwell": "look in its log",
 }
