@@ -117,11 +117,17 @@ def burst_and_wait(ground, count):
     ground.outflow.write_out()
 
 
-def test_who_comes_to_wait_after_each_burst_writes_it_in_two_and_calls_no_helper(ground):
+def wait_often(ground):
+    """Have it learned that the program comes to wait soon after each burst."""
     burst_and_wait(ground, 20)
     assert len(ground.calls) == 1
+    burst_and_wait(ground, 20)
     ground.run()
     ground.written.clear()
+
+
+def test_who_comes_to_wait_after_each_burst_writes_it_in_two_and_calls_no_helper(ground):
+    wait_often(ground)
     for _ in range(10):
         burst_and_wait(ground, 20)
     assert ground.written == [1, 19] * 10
@@ -136,10 +142,19 @@ def test_what_its_wait_has_written_is_not_written_again_by_the_helper(ground):
     assert ground.written == [1, 1, 1, 1, 16]
 
 
+def test_who_seldom_comes_to_wait_is_not_counted_upon(ground):
+    """So few bursts need no helper that looks for them all the time."""
+    for _ in range(5):
+        ground.written.clear()
+        burst_and_wait(ground, 20)
+        ground.run()
+        assert ground.written == [1, 1, 1, 1, 16]
+        assert not ground.visited
+        ground.now += 2 * module._OFTEN
+
+
 def test_if_it_does_not_come_the_helper_does_and_is_called_at_once_the_next_time(ground):
-    burst_and_wait(ground, 20)
-    ground.run()
-    ground.written.clear()
+    wait_often(ground)
     ground.send(20, gap=1e-6)
     assert ground.written == [1]
     assert not ground.calls
@@ -153,8 +168,7 @@ def test_if_it_does_not_come_the_helper_does_and_is_called_at_once_the_next_time
 
 
 def test_a_lone_message_is_written_at_once_though_the_helper_may_come_by(ground):
-    burst_and_wait(ground, 20)
-    ground.run()
+    wait_often(ground)
     burst_and_wait(ground, 20)
     assert ground.visited
     ground.written.clear()

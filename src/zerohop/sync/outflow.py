@@ -10,8 +10,9 @@ sending without waiting for anything would pay a system call a message; so after
   takes the interpreter from the program that sends.
 
 A program that answers many at once and then waits for more, again and again, needs no helper: if
-it came to wait before the helper the last time, only the first message is written at once, and the
-helper is not called; it looks by itself after two rests (10 ms each), if the program did not wait.
+it has come to wait before the helper, and soon after the time before (``_OFTEN``), only the first
+message is written at once, and the helper is not called: while that goes on it looks by itself
+every few milliseconds, and writes what is a ``_TICK`` late because the program did not wait.
 
 A sender that fills 64 KiB on its lane again and again is a *stream*. Its pipe is not put to sleep
 when it has been emptied, for then the next message would be the first of a batch, and written
@@ -35,6 +36,7 @@ _MOMENT = 50e-6  # seconds without a message that end a batch; a system call tak
 # publisher would write each message by itself for ever.
 _AT_ONCE = 4  # messages; a client that sends a few requests and then waits never leaves this
 _TICK = 1e-3  # seconds
+_OFTEN = 5e-3  # seconds; to look so often costs the helper less than to be called for each burst
 _BATCH_SIZE = 64 * 1024  # octets: one write of the driver
 _BATCH = 1000  # messages: as much as libzmq's default high-water mark
 _SMALLEST_BATCH = 4
@@ -56,7 +58,7 @@ class Outflow:
 
     __slots__ = (
         "_at_once", "_core", "_count", "_helped", "_last", "_moment", "_pending", "_pump",
-        "_reactor", "_scheduled", "_stream", "_streamed", "_visits", "_waits", "mark",
+        "_reactor", "_scheduled", "_stream", "_streamed", "_visits", "_waited", "_waits", "mark",
     )  # fmt: skip
 
     def __init__(
@@ -73,7 +75,8 @@ class Outflow:
         self._visits = 0  # the reactor's, then
         self._pending = 0  # octets sent and left to be written later
         self._scheduled = False  # the helper will come
-        self._waits = False  # the program was quicker, the last time that anything was left
+        self._waited = 0.0  # when the program came to wait, the last time that anything was left
+        self._waits = False  # it does so often, and was quicker than the helper
         self._helped = 0.0  # when it came last
         self._stream: Pipe | None = None  # awake though empty
         self._streamed = False  # since the last tick
@@ -150,7 +153,8 @@ class Outflow:
             self._pump()
             stream.asleep = False
         elif self._pending:
-            self._waits = True
+            before, self._waited = self._waited, monotonic()
+            self._waits = self._waited - before < _OFTEN
             self._pending = 0
             self._pump()
 
