@@ -10,9 +10,11 @@ import signal
 import threading
 
 import pytest
+import zmq as pyzmq
 
 import zerohop as zmq
 from tests.cli.commands import SECONDS, batch, publishing, running
+from tests.serving.kv import samples
 from zerohop.cli import main as cli
 from zerohop.cli import tail
 from zerohop.cli.main import main
@@ -58,6 +60,27 @@ def test_lines_tell_each_batch_and_the_totals_at_the_end(publisher, capsys):
     assert head.split()[:4] == ["worker", "rank", "health", "seq"]
     assert totals.startswith(publisher.endpoint)
     assert "GPU 15" in totals
+
+
+def test_what_vllm_sends_is_read_from_libzmq(capsys):
+    with pyzmq.Context() as context, context.socket(pyzmq.XPUB) as pub:
+        pub.bind(ANYWHERE)
+
+        def publish():
+            assert pub.recv() == b"\x01kv"  # the subscription
+            for frames in samples.CAPTURED:
+                pub.send_multipart(frames)
+
+        thread = threading.Thread(target=publish)
+        thread.start()
+        endpoint = pub.last_endpoint.decode()
+        assert main(["kv", "tail", endpoint, "--topic", "kv", "--count", "2", "--json"]) == 0
+        thread.join()
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [each["seq"] for each in told] == [0, 1]
+    stored = told[0]["events"][0]
+    assert stored["type"] == "BlockStored"
+    assert stored["block_size"] * len(stored["block_hashes"]) == len(stored["token_ids"])
 
 
 def test_without_a_replay_what_was_missed_is_told_beside_the_batches(publisher, capsys):

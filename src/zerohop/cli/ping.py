@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from zerohop.serving.control.probe import ping
+from zerohop.serving import ping
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,6 +12,8 @@ Each name is imported when it is first asked for: who reads KV events needs no e
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from zerohop.serving.addresses import ipc_endpoint
+    from zerohop.serving.control.findings import Finding
+    from zerohop.serving.control.probe import ping
     from zerohop.serving.engine.client import EngineClient, RequestStream
     from zerohop.serving.engine.liveness import EngineState, Patience
     from zerohop.serving.engine.messages import Delta, Request
@@ -55,6 +57,8 @@ if TYPE_CHECKING:
 
 _IMPORTED_LATER = {
     "zerohop.serving.addresses": ("ipc_endpoint",),
+    "zerohop.serving.control.findings": ("Finding",),
+    "zerohop.serving.control.probe": ("ping",),
     "zerohop.serving.engine.client": ("EngineClient", "RequestStream"),
     "zerohop.serving.engine.liveness": ("EngineState", "Patience"),
     "zerohop.serving.engine.messages": ("Delta", "Request"),
@@ -113,6 +117,7 @@ __all__ = [
     "EngineState",
     "EngineStatus",
     "EventBatch",
+    "Finding",
     "Health",
     "HealthChanged",
     "KvEventPublisher",
@@ -138,6 +143,7 @@ __all__ = [
     "UnknownEvent",
     "UtilityFailed",
     "ipc_endpoint",
+    "ping",
     "play_batches",
 ]
 
