@@ -231,8 +231,7 @@ class Order:
         if check:
             self._check_less_often(now)
         if (doubt or (check and not self._adrift)) and known.open is None and known.may_ask():
-            self._ask_replay(now)
-            known.open.routine = not doubt
+            self._ask_replay(now, routine=not doubt)
         return self._deliver()
 
     # What was applied.
@@ -353,8 +352,8 @@ class Order:
             self._begun, self._whole, self._adrift = False, True, False
         self._ask_replay(now)
 
-    def _ask_replay(self, now: float) -> None:
-        self._questions.ask_replay(self._next, self._last, self._joined, now)
+    def _ask_replay(self, now: float, *, routine: bool = False) -> None:
+        self._questions.ask_replay(self._next, self._last, self._joined, now, routine)
 
     def _ask_snapshot(self, now: float) -> None:
         self._questions.ask_snapshot(self._next, self._joined, now)

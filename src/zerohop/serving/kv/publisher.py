@@ -43,6 +43,9 @@ __all__ = ["KvEventPublisher", "binds", "endpoint_of_rank"]
 
 _log = logging.getLogger(__name__)
 
+_TOGETHER = 16  # batches that are encoded before the first of them is sent: some 100 us at most
+_END = threading.Event()  # in a queue: nothing comes any more
+
 
 def binds(endpoint: str) -> bool:
     """Whether a publisher binds this endpoint, where it isn't told; else it connects.
@@ -126,7 +129,7 @@ class KvEventPublisher:
         self._lock = threading.Lock()  # between those who publish
         self._next_seq = 0
         self._max_queue = max_queue
-        self._queue: queue.SimpleQueue[_Numbered | threading.Event | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[_Numbered | threading.Event] = queue.SimpleQueue()
         self._is_closed = False
         self._answers: AnsweringThread | None = None
         self._context = zmq.Context()
@@ -213,7 +216,7 @@ class KvEventPublisher:
             if self._is_closed:
                 return
             self._is_closed = True
-            self._queue.put(None)
+            self._queue.put(_END)
         self._sender.join(timeout)
         self._pub.close(linger=int(max(deadline - time.monotonic(), 0.1) * 1000))
         if self._answers is not None:
@@ -234,39 +237,57 @@ class KvEventPublisher:
     # On the sending thread.
 
     def _send(self) -> None:
-        while (taken := self._next()) is not None:
-            if isinstance(taken, threading.Event):
-                taken.set()
-                continue
-            seq, ts, events = taken
-            try:
-                payload = self._encoder.encode_events(ts, events, self._dp_rank)
-            except Unencodable:
-                self.unencodable += 1
-                _log.exception("batch %d of KV events is not sent", seq)
-                payload = None
+        while True:
+            self._bring_up_while_idle()
+            numbered, mark = self._take()
+            payloads = self._encode(numbered)
             with self._ring_lock:
-                self._sent_seq = seq
-                if payload is not None:
-                    self._ring.append(seq, payload)
+                self._ring.extend(payloads)
+                if numbered:
+                    self._sent_seq = numbered[-1][0]
                 if self._table is not None:
-                    self._table.pending.append((seq, events))
+                    self._table.pending += [(seq, events) for seq, _, events in numbered]
+            send = self._pub.send_multipart  # which never waits: it is a PUB
             try:
-                if payload is not None:
-                    frames = [self._topic, seq_octets(seq), payload]
-                    self._pub.send_multipart(frames)  # which never waits: it is a PUB
+                for seq, payload in payloads:
+                    send([self._topic, seq_octets(seq), payload])
             except zmq.ZMQError:
                 return  # closed: what waits was given its time
+            if mark is _END:
+                return
+            if mark is not None:
+                mark.set()
             if self._table is not None and len(self._table.pending) > self._max_queue:
-                self._table.bring_up_if_free(2)  # one more than comes
+                self._table.bring_up_if_free(2 * len(numbered))  # more than come
 
-    def _next(self) -> _Numbered | threading.Event | None:
-        """Wait for what is next to be sent. Where nothing is, the table is brought up to date."""
+    def _bring_up_while_idle(self) -> None:
+        """Bring the table up to date, as long as nothing is to be sent."""
         table = self._table
         while table is not None and table.pending and self._queue.empty():
             if not table.bring_up_if_free(1):
                 break
-        return self._queue.get()
+
+    def _take(self) -> tuple[list[_Numbered], threading.Event | None]:
+        """Wait for what is to be sent, and take some more of it that is there; up to a mark."""
+        taken = self._queue.get()
+        numbered: list[_Numbered] = []
+        while not isinstance(taken, threading.Event):
+            numbered.append(taken)
+            if len(numbered) == _TOGETHER or self._queue.empty():
+                return numbered, None
+            taken = self._queue.get()
+        return numbered, taken
+
+    def _encode(self, numbered: list[_Numbered]) -> list[tuple[int, bytes]]:
+        payloads = []
+        encode, dp_rank = self._encoder.encode_events, self._dp_rank
+        for seq, ts, events in numbered:
+            try:
+                payloads.append((seq, encode(ts, events, dp_rank)))
+            except Unencodable:
+                self.unencodable += 1
+                _log.exception("batch %d of KV events is not sent", seq)
+        return payloads
 
     # On the answering thread.
 

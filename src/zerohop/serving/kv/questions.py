@@ -151,7 +151,9 @@ class Questions:
         patient = self.fruitless < self._options.attempts
         return self._options.replay and patient and self.quiet_until is None
 
-    def ask_replay(self, next_seq: int, last: bytes | None, joined: bool, now: float) -> None:
+    def ask_replay(
+        self, next_seq: int, last: bytes | None, joined: bool, now: float, routine: bool
+    ) -> None:
         """Open a question for what comes after the last applied batch."""
         extended = self.extended
         if extended is None:  # every second time in vLLM's form, if ours is not answered
@@ -169,6 +171,7 @@ class Questions:
             next_seq,
             joined,
             now + self._options.silence,
+            routine=routine,
         )
 
     def ask_snapshot(self, next_seq: int, joined: bool, now: float) -> None:

@@ -7,6 +7,10 @@ from collections import deque
 from dataclasses import dataclass
 from operator import itemgetter
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 __all__ = ["Replay", "ReplayRing"]
 
 _number = itemgetter(0)
@@ -84,12 +88,19 @@ class ReplayRing:
         Raises:
             ValueError: the number is not above all that came before.
         """
-        if seq < self._next_seq:
-            raise ValueError(f"batch {seq} comes after batch {self._next_seq - 1}: numbers go up")
-        self._next_seq = seq + 1
+        self.extend([(seq, payload)])
+
+    def extend(self, numbered: Sequence[tuple[int, bytes]]) -> None:
+        """Keep some batches, as :meth:`append` does."""
         batches = self._batches
-        batches.append((seq, payload))
-        self._octets += len(payload)
+        for seq, payload in numbered:
+            if seq < self._next_seq:
+                raise ValueError(
+                    f"batch {seq} comes after batch {self._next_seq - 1}: numbers go up"
+                )
+            self._next_seq = seq + 1
+            batches.append((seq, payload))
+            self._octets += len(payload)
         while len(batches) > self._max_batches or self._octets > self._max_octets:
             self._octets -= len(batches.popleft()[1])
 
