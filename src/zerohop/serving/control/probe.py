@@ -41,6 +41,7 @@ __all__ = ["ping"]
 _TCP = re.compile(r"tcp://(?:\[(?P<six>[^\]]+)\]|(?P<host>[^:\[\];*]+)):(?P<port>\d{1,5})")
 _HTTP = b"HEAD / HTTP/1.0\r\n\r\n"
 _READ = 4096  # octets at a time
+_LONGEST = 64 * 1024  # octets of an answer
 _AF_UNIX = getattr(socket, "AF_UNIX", None)  # not on every system
 
 _Place: TypeAlias = "tuple[socket.AddressFamily, Any]"  # a family, and an address of it
@@ -227,7 +228,7 @@ def _ask(
         endpoint = where
     begun = time.monotonic()
     with zmq.Context() as context, context.socket(zmq.DEALER) as dealer:
-        dealer.linger = 0
+        dealer.linger, dealer.maxmsgsize = 0, _LONGEST
         dealer.ipv6 = family == socket.AF_INET6
         dealer.connect(endpoint)
         dealer.send_multipart([b"", *request] if kind == "REP" else request)
