@@ -241,6 +241,43 @@ def test_a_call_that_was_woken_and_not_let_go_goes_on(reactor):
     assert set(over) == {seated, parked}
 
 
+def test_an_exception_that_only_ends_a_sleep_is_not_told(reactor, monkeypatch):
+    """Nothing was being changed: no subscription need be sent again, no attempt be given up."""
+    told = []
+    reactor.on_interruption = lambda: told.append(1)
+    monkeypatch.setattr(reactor._descriptors, "wait", interrupt)
+    with reactor.lock, pytest.raises(Interrupted):
+        reactor.wait(Waiter(reactor), FOREVER)
+    assert not told
+    assert not reactor.occupied
+
+
+@pytest.mark.parametrize("verb", ["recv", "poll", "poll of several"])
+def test_a_handler_that_raises_while_a_program_sleeps_has_nothing_mended(
+    context, monkeypatch, verb
+):
+    sub = context.socket(zmq.SUB)
+    sub.subscribe(b"")
+    sub.bind("tcp://127.0.0.1:*")
+    wait = {"recv": sub.recv, "poll": sub.poll}.get(verb, lambda: zmq.zmq_poll([(sub, zmq.POLLIN)]))
+    asked, reactor = [], sub._reactor
+    monkeypatch.setattr(context._io, "interrupted", lambda: asked.append(1))
+    monkeypatch.setattr(reactor, "on_interruption", lambda: asked.append(1))
+    sleep = reactor._descriptors.wait
+
+    def interrupted_here(seconds):
+        if threading.current_thread() is threading.main_thread():
+            raise Interrupted
+        return sleep(seconds)  # the helper's: it has no signal handlers
+
+    with monkeypatch.context() as patch:
+        patch.setattr(reactor._descriptors, "wait", interrupted_here)
+        with pytest.raises(Interrupted):
+            wait()
+    assert not asked
+    assert not sub._front.waiters.waiting
+
+
 @pytest.mark.parametrize("verb", ["wait", "poll"])
 def test_an_exception_that_leaves_a_turn_is_told(reactor, monkeypatch, verb):
     told = []

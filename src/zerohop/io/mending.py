@@ -2,10 +2,11 @@
 
 Python runs signal handlers between any two instructions of the main thread, and what they raise
 (``KeyboardInterrupt``, a time limit by SIGALRM) passes through whatever runs there: it may be ours.
-Then something is left half done: a peer between two queues, a note that nobody will read, a timer
-that has rung for nobody. To be safe against that in every line would cost each message something.
-Instead whoever lets such an exception pass asks for mending, and in the next turn of the loop what
-stands in lists, flags and timers is compared with what it stands for::
+Then something may be left half done: a peer between two queues, a note that nobody will read, a
+timer that has rung for nobody (nothing, if it was only a sleep that it ended: ``Waiter.sleeps``).
+To be safe against that in every line would cost each message something. Instead whoever lets such
+an exception pass asks for mending, and in the next turn of the loop what stands in lists, flags and
+timers is compared with what it stands for::
 
     the octets of a connection          in doubt: the connection is made anew (io.stream)
     links, dialers, listeners, timers   here, and Links.mend

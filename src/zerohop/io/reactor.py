@@ -66,7 +66,8 @@ class Reactor:
         running: the call whose thread runs the callbacks just now; None: a call that does not
             wait, the helper, or nobody.
         unwritten: sockets that have left messages to be written when a caller waits.
-        on_interruption: called when an exception (a signal handler's) breaks into a call.
+        on_interruption: called when an exception (a signal handler's) breaks into a call that does
+            not just sleep.
         moment: seconds for which callers may look before they sleep (:mod:`zerohop.io.lookout`).
     """
 
@@ -168,6 +169,7 @@ class Reactor:
         """
         self._inside += 1
         self.visits += 1
+        waiter.sleeps = False
         try:
             try:
                 if self.unwritten:
@@ -194,7 +196,8 @@ class Reactor:
                 if self._parked or self._ready or self._helper.looks_at == FOREVER:
                     self.leave()
         except BaseException:
-            self.on_interruption()
+            if not waiter.sleeps:
+                self.on_interruption()
             raise
 
     def poll(self) -> None:
@@ -290,6 +293,8 @@ class Reactor:
         self._asleep = True
         if ready:  # looked at after _asleep is set: see call_soon_threadsafe
             seconds = 0.0
+        if waiter is not None:
+            waiter.sleeps = True
         try:
             self.lock.release()
             wait = self._descriptors.wait
@@ -304,6 +309,8 @@ class Reactor:
                 raise
             finally:
                 self._asleep, self._driver = False, 0
+        if waiter is not None:
+            waiter.sleeps = False
         if self._stopping:
             self._close()
             return

@@ -58,17 +58,19 @@ class Waiter:
 
     Attributes:
         done: it was woken; :meth:`Reactor.wait` returns.
+        sleeps: it is without the lock: an exception that ends this finds nothing half done.
         lookout: as above.
         thread: the call's; known since it was parked for the first time.
     """
 
-    __slots__ = ("_gate", "_reactor", "done", "lookout", "thread")
+    __slots__ = ("_gate", "_reactor", "done", "lookout", "sleeps", "thread")
 
     def __init__(self, reactor: Reactor, lookout: Lookout | None = None) -> None:
         self._reactor = reactor
         self.lookout = lookout
         self._gate: threading.Lock | None = None
         self.done = False
+        self.sleeps = False
         self.thread = 0
 
     def wake(self) -> None:
@@ -91,6 +93,7 @@ class Waiter:
         gate = self._gate = threading.Lock()
         gate.acquire()
         self.thread = threading.get_ident()
+        self.sleeps = True
         try:
             lock.release()
             gate.acquire(timeout=-1 if seconds == FOREVER else seconds)
@@ -102,6 +105,7 @@ class Waiter:
                 raise
             finally:
                 self._gate = None
+        self.sleeps = False
 
 
 class Helper:

@@ -195,10 +195,15 @@ class _Poll:
                     if not self._reactor.wait(waiter, deadline):
                         return []
         finally:
+            # If there was but a sleep to interrupt, that holds once this is done, too.
+            slept, waiter.sleeps = waiter.sleeps, False
             self._unwatch()
+            waiter.sleeps = slept
 
     def interrupted(self) -> None:
         """A signal handler has raised: be gone, and have everything looked at (``io.mending``)."""
+        if self._waiter.sleeps:
+            return
         self._unwatch()
         for socket, _ in self._sockets:
             with socket._driver.lock:

@@ -115,17 +115,12 @@ class WaitMethods(InsightMethods, SocketOptionAccess):
         waiters = self._front.waiters
         with self._driver.lock:
             deadline = waiters.deadline(0, seconds, None)
-            try:
-                while True:
+            while True:
+                with self._driver.context:
                     self._core.check_open()
                     value = condition()
                     if value or deadline == OVER:
                         return value
                     if warn_of and deadline != AT_ONCE:
                         self._front.check(self, warn_of)
-                    deadline = waiters.wait(mask, deadline)
-            except ZMQError:
-                raise
-            except BaseException:
-                self._driver.context.interrupted()
-                raise
+                deadline = waiters.wait(mask, deadline)
