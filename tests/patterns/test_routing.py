@@ -79,6 +79,17 @@ class TestFairQueue:
         assert take_all(queue) == [b"a"]
         assert a not in queue
 
+    def test_many_that_leave_with_nothing_to_say_cost_a_few_calls_each_and_are_gone(self):
+        queue, peers = fair_queue(*[[b"%d" % number] for number in range(400)])
+        for peer in peers:
+            peer.inbound.messages.clear()
+        assert calls_during(lambda: [queue.remove(peer) for peer in peers[:-1]]) < 399 * 6
+        assert peers[-1] in queue
+        peers[-1].inbound.push(b"last")
+        assert take_all(queue) == [b"last"]
+        assert list(queue) == peers[-1:]
+        assert queue.lane is peers[-1].inbound
+
     def test_a_peer_that_wakes_queues_up_behind_the_others(self):
         queue, [a, b] = fair_queue([b"a1", b"a2"], [])
         a.inproc = True

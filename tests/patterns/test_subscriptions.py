@@ -119,6 +119,26 @@ class TestSubscriptionIndex:
         assert index.forget(a) == [(b"", True), (b"shared", False)]
         assert list(index.matching(b"shared")) == [b]
 
+    def test_forgetting_a_peer_changes_nothing_for_those_who_want_the_same(self, index, a, b):
+        for topic in (b"both", b"of a", b"of b"):
+            for peer, name in ((a, b"of b"), (b, b"of a")):
+                if topic != name:
+                    index.add(topic, peer)
+        assert index.forget(b) == [(b"both", False), (b"of b", True)]
+        assert list(index.matching(b"both")) == list(index.matching(b"of a")) == [a]
+        assert not index.matching(b"of b")
+        assert not index.remove(b"both", b)
+        assert index.forget(a) == [(b"both", True), (b"of a", True)]
+        assert len(index) == 0
+
+    def test_forgetting_a_peer_costs_two_calls_a_topic(self, index, a, b):
+        """The lock is held meanwhile, and a peer may have a million of them."""
+        for number in range(1000):
+            index.add(b"topic.%d" % number, a)
+        index.add(b"topic.7", b)
+        assert calls_during(index.forget, a) <= 2 * 1000 + 30
+        assert len(index) == 1
+
     def test_forgetting_a_stranger_tells_nothing(self, index, a):
         assert index.forget(a) == []
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from zerohop.patterns.pattern import Peer
     from zerohop.patterns.pipe import Message, Pipe
 
+_FEW = 16  # ready peers, among which one is looked for
+
 
 class FairQueue:
     """Receives one message from each peer that has any, in turn.
@@ -35,16 +37,17 @@ class FairQueue:
         peer: where the message came from that :meth:`take` returned last.
     """
 
-    __slots__ = ("_asleep", "_leaving", "_ready", "peer")
+    __slots__ = ("_asleep", "_here", "_leaving", "_ready", "peer")
 
     def __init__(self) -> None:
         self._ready: deque[Peer] = deque()  # the next one to be asked first
         self._asleep: set[Peer] = set()
-        self._leaving: set[Peer] = set()
+        self._here: set[Peer] = set()  # both, but for those that are leaving
+        self._leaving: set[Peer] = set()  # some of the ready ones
         self.peer: Peer | None = None
 
     def __contains__(self, peer: object) -> bool:
-        return peer in self._asleep or peer in self._ready
+        return peer in self._here or peer in self._leaving
 
     def __iter__(self) -> Iterator[Peer]:
         yield from self._ready
@@ -59,6 +62,7 @@ class FairQueue:
 
     def add(self, peer: Peer) -> None:
         """Receive from this peer too, beginning with what its pipe holds already."""
+        self._here.add(peer)
         if peer.inbound.sleep():
             self._asleep.add(peer)
         else:
@@ -66,13 +70,17 @@ class FairQueue:
 
     def remove(self, peer: Peer) -> None:
         """Forget the peer, which writes no more, once its pipe is empty. Unknown: ignored."""
+        if peer not in self._here:
+            return
+        self._here.discard(peer)
         if peer.inbound.messages:
             self.wake(peer)
-            if peer in self._ready:
-                self._leaving.add(peer)
+            self._leaving.add(peer)
         elif peer in self._asleep:
             self._asleep.discard(peer)
-        elif peer in self._ready:
+        elif len(self._ready) > _FEW:  # a thousand leave together, and each would look for itself
+            self._leaving.add(peer)
+        else:
             self._ready.remove(peer)
 
     def wake(self, peer: Peer) -> None:
@@ -87,6 +95,7 @@ class FairQueue:
         ready = dict.fromkeys(self._ready)
         self._leaving = {peer for peer in ready if peer not in here and peer.inbound.messages}
         self._asleep = set()
+        self._here = set(here)
         self._ready.clear()
         self._ready.extend(peer for peer in ready if peer in here or peer in self._leaving)
         self._ready.extend(peer for peer in here if peer not in ready)
