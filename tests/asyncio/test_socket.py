@@ -8,6 +8,7 @@ import pytest
 import zerohop as zmq
 from zerohop.api.tracker import DONE
 from zerohop.asyncio.futures import SENT, Received
+from zerohop.io.stream import Stream
 
 pytestmark = [pytest.mark.on("asyncio", "uvloop"), pytest.mark.over("tcp")]
 
@@ -211,6 +212,25 @@ async def test_waiting_for_a_peer_says_what_is_missing(net):
     pull.bind(endpoint)
     await waiting
     await push.wait_connected(0)
+
+
+async def test_many_subscriptions_go_together_and_all_arrive(net, monkeypatch):
+    """The first at once, the rest when there are enough, or at the end of the turn."""
+    writes = []
+    write = Stream.write
+    xpub, sub = net.socket(zmq.XPUB), net.socket(zmq.SUB)
+    await net.link(xpub, sub)
+    await sub.wait_connected()
+    await xpub.wait_connected()
+    monkeypatch.setattr(Stream, "write", lambda stream: (writes.append(1), write(stream))[1])
+    topics = [b"%05d" % number for number in range(2000)]
+    for topic in topics:
+        sub.subscribe(topic)
+    assert [await xpub.recv() for _ in topics] == [b"\x01" + topic for topic in topics]
+    for topic in topics:
+        sub.unsubscribe(topic)
+    assert [await xpub.recv() for _ in topics] == [b"\x00" + topic for topic in topics]
+    assert len(writes) < 20
 
 
 async def test_waiting_for_subscribers_counts_them(net):

@@ -66,6 +66,25 @@ class Front:
         driver.front = self
         self.find_loop_if_any()
 
+    def announce(self, topic: bytes) -> None:
+        """Publishers are to be told of a subscription: when is decided as for a message. Lock held.
+
+        Args:
+            topic: what was (un)subscribed.
+        """
+        core, loop, turns = self._core, self.loop, self._turns
+        core.settle()
+        if (
+            core.links.to_write
+            and not (core.context.changed or self._driver.watched)
+            and loop is not None
+            and self.lives_here()
+        ):
+            if not turns.write_at_once(loop):
+                turns.sent(len(topic))
+        else:  # nobody to write to, a peer of this process, or no turn that would end
+            self._driver.pump()
+
     # Waiting
 
     def mend(self) -> None:

@@ -66,6 +66,10 @@ class Socket(SocketBase):
         """Called by SocketBase when the socket has been closed, lock held."""
         self._front.end()
 
+    def _announce(self, topic: bytes) -> None:
+        """Called by SocketBase for a subscription, lock held."""
+        self._front.announce(topic)
+
     def _lives_here(self) -> bool:
         """Whether the loop that runs in this thread is the one that this socket is bound to."""
         return self._front.lives_here()
