@@ -157,6 +157,24 @@ def test_of_large_messages_no_more_are_taken_than_are_written_at_once():
     assert filled(link, pipe) == wire_of(large[1])
 
 
+def test_what_goes_back_to_a_pipe_that_was_filled_meanwhile_makes_it_full():
+    """Another thread has sent by its lane, in the middle of it."""
+    large = [bytes(FLUSH_SIZE * 65), bytes(FLUSH_SIZE)]
+    link, pipe = make_link(), make_pipe(*large, hwm=3)
+    pipe.writer = "the peer"
+
+    class Meanwhile(Wire):
+        def encode(self, messages):
+            if len(messages) == 2:
+                pipe.messages.extend([b"by", b"lane"])
+            return super().encode(messages)
+
+    link.connection = Meanwhile()
+    filled(link, pipe)
+    assert list(pipe.messages) == [large[1], b"by", b"lane"]
+    assert pipe.full
+
+
 @pytest.mark.parametrize("shares", [False, True])
 def test_a_large_message_among_small_ones_ends_a_batch(shares):
     small, large = [b"%d" % n for n in range(50)], [bytes(FLUSH_SIZE * 65), b"envelope"]

@@ -52,8 +52,8 @@ _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 # Where BACKLOG is not set. libzmq listens with its default, 100: of a thousand clients that come at
 # once the kernel turns most away then, and they try again a second later, and three.
 _BACKLOG = 4096
-# Octets that a Unix-domain socket holds until they are read, where SNDBUF is not set; the system may
-# grant less. It does not let them grow with the need, as it does for TCP, and lets the writer go on
+# Octets that a Unix-domain socket holds until they are read, where SNDBUF is not set; the system
+# may grant less. It does not let them grow with the need, as for TCP, and lets the writer go on
 # only when three quarters are read: with its 208 KiB both ends wait for each other at each message
 # of 256 KiB. With this it takes two thirds to three quarters of the time (bench: pushpull-256k).
 _IPC_SNDBUF = 512 * 1024

@@ -98,9 +98,8 @@ def fill(link: Link, pipe: Pipe | None, encoder: BatchEncoder) -> list[Buffer]:
     elif size > 2 * FLUSH_SIZE and count > 1:
         link.batch = count // 2
         if size > _LARGEST_FLUSH:
-            count = link.batch = _worth_a_flush(link, batch)
-            queue.extendleft(reversed(batch[count:]))
-            batch = batch[:count]
+            batch = _worth_a_flush(link, pipe, batch)
+            link.batch = len(batch)
             encoded = encoder.encode(link, batch)
     if pipe.full:
         pipe.drained()
@@ -123,17 +122,19 @@ def _take(pipe: Pipe, limit: int) -> list[Message]:
     return [take() for _ in range(min(len(queue), limit))]
 
 
-def _worth_a_flush(link: Link, batch: list[Message]) -> int:
-    """How many messages of a batch that is far too large are enough for one write.
+def _worth_a_flush(link: Link, pipe: Pipe, batch: list[Message]) -> list[Message]:
+    """Return what is enough for one write of a batch that is far too large; put the rest back.
 
     What is taken from the pipe is beyond its high-water mark, and large messages are few.
     """
-    size = 0
-    for count, message in enumerate(batch, 1):
-        size += link.connection.encoded_size(message)
-        if size >= FLUSH_SIZE:
-            return count
-    return len(batch)
+    size = enough = 0
+    while size < FLUSH_SIZE and enough < len(batch):
+        size += link.connection.encoded_size(batch[enough])
+        enough += 1
+    pipe.messages.extendleft(reversed(batch[enough:]))
+    if 0 < pipe.hwm <= len(pipe.messages):  # another thread may have sent meanwhile
+        pipe.mark_full()
+    return batch[:enough]
 
 
 def written(link: Link, size: int) -> None:
