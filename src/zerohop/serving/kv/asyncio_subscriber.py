@@ -10,7 +10,7 @@ from typing import Any
 
 import zerohop as zmq
 import zerohop.asyncio
-from zerohop.serving.kv.subscriber import HWM, SLICE, Following
+from zerohop.serving.kv.subscriber import SLICE, Following
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from typing import Self
 
     from zerohop.serving.kv.deliveries import Delivery
-    from zerohop.serving.kv.questions import OrderOptions
 
 __all__ = ["KvEventSubscriber"]
 
@@ -31,43 +30,11 @@ class KvEventSubscriber(Following):
                 view.deliver(delivery)
 
     Nothing is lost where waiting for the next delivery is cancelled. Closing ends the iteration.
-
-    Args:
-        endpoint: the publisher's PUB.
-        replay: the publisher's replay socket; without, what is missed is lost.
-        worker: its name in the deliveries; the endpoint unless given.
-        topic: the beginning of the topics that are read; all unless given.
-        bind: whether to bind ``endpoint``, for a publisher that connects.
-        hwm: batches that may wait to be read.
-        options: how patient to be, and what may be held.
-
-    Attributes:
-        endpoint: connected to, or bound.
-
-    Raises:
-        ZMQError: the endpoint can't be bound or connected.
     """
 
-    def __init__(
-        self,
-        endpoint: str,
-        replay: str | None = None,
-        *,
-        worker: str | None = None,
-        topic: str = "",
-        bind: bool = False,
-        hwm: int = HWM,
-        options: OrderOptions | None = None,
-    ) -> None:
-        context = zerohop.asyncio.Context()
-        self._is_closed = False
-        self._poll: asyncio.Future[Any] | None = None
-        try:
-            super().__init__(context, endpoint, replay, worker, topic, bind, hwm, options)
-            self._watch(zerohop.asyncio.Poller())
-        except BaseException:
-            context.destroy(linger=0)
-            raise
+    _context_type = zerohop.asyncio.Context
+    _poller_type = zerohop.asyncio.Poller
+    _poll: asyncio.Future[Any] | None = None
 
     def __aiter__(self) -> Self:
         return self

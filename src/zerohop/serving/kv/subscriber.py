@@ -13,7 +13,7 @@ import threading
 import time
 from collections import deque
 from dataclasses import replace as changed
-from typing import Any
+from typing import Any, ClassVar
 
 import zerohop as zmq
 from zerohop.serving.kv.follower import KvFollower
@@ -37,47 +37,67 @@ HWM = 100_000  # vLLM's
 class Following:
     """What both subscribers have: the follower, its sockets, and what it has delivered.
 
-    Args:
-        context: makes the sockets; whose Context it is decides how they are waited for.
-        endpoint: the publisher's, or where to wait for it.
-        replay: the publisher's replay endpoint, or ``None``.
-        worker: its name in the deliveries.
-        topic: the beginning of the topics that are read.
-        bind: whether the publisher connects.
-        hwm: batches that may wait to be read; more are dropped, and asked for again.
-        options: of the follower; ``replay`` in them follows from the argument.
+    Attributes:
+        endpoint: connected to, or bound.
     """
+
+    _context_type: ClassVar[Any]  # whose sockets these are decides how they are waited for
+    _poller_type: ClassVar[Any]
 
     def __init__(
         self,
-        context: Any,
         endpoint: str,
-        replay: str | None,
-        worker: str | None,
-        topic: str,
-        bind: bool,
-        hwm: int,
-        options: OrderOptions | None,
+        replay: str | None = None,
+        *,
+        worker: str | None = None,
+        topic: str = "",
+        bind: bool = False,
+        hwm: int = HWM,
+        options: OrderOptions | None = None,
     ) -> None:
-        self._context = context
+        """Connect, or bind, and ask for what was before.
+
+        Args:
+            endpoint: the publisher's PUB, or where to wait for it.
+            replay: the publisher's replay socket; without, what is missed is lost.
+            worker: its name in the deliveries; the endpoint unless given.
+            topic: the beginning of the topics that are read; all unless given.
+            bind: whether to bind ``endpoint``, for a publisher that connects.
+            hwm: batches that may wait to be read; more are dropped, and asked for again.
+            options: how patient to be, and what may be held; ``replay`` in them follows from the
+                argument.
+
+        Raises:
+            ZMQError: the endpoint can't be bound or connected.
+        """
+        self._is_closed = False
         self._replay = replay
         self._follower = KvFollower(
             worker or endpoint, changed(options or OrderOptions(), replay=replay is not None)
         )
         self._out: deque[Delivery] = deque()
         self._dealers: dict[int, Any] = {}  # by the question's id
-        self._sub = context.socket(zmq.SUB)
-        self._sub.linger, self._sub.rcvhwm = 0, hwm
-        self._sub.ipv6 = "[" in endpoint
-        self._monitor = self._sub.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED)
-        self._sub.subscribe(topic.encode())
-        if bind:
-            self._sub.bind(endpoint)
-            self.endpoint: str = self._sub.last_endpoint.decode()
-        else:
-            self._sub.connect(endpoint)
-            self.endpoint = endpoint
-        self._poller: Any = None
+        self._context = self._context_type()
+        try:
+            self._sub = self._context.socket(zmq.SUB)
+            self._sub.linger, self._sub.rcvhwm = 0, hwm
+            self._sub.ipv6 = "[" in endpoint
+            self._monitor = self._sub.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED)
+            self._sub.subscribe(topic.encode())
+            if bind:
+                self._sub.bind(endpoint)
+            else:
+                self._sub.connect(endpoint)
+            self.endpoint: str = self._sub.last_endpoint.decode() if bind else endpoint
+            self._poller = self._poller_type()
+            self._poller.register(self._sub, zmq.POLLIN)
+            self._poller.register(self._monitor, zmq.POLLIN)
+            self._open_more()
+            self._out += self._follower.start(time.monotonic())
+            self._arrange()
+        except BaseException:
+            self._context.destroy(linger=0)
+            raise
 
     @property
     def worker(self) -> str:
@@ -94,12 +114,8 @@ class Following:
         """Counts batches that could not be decoded, and events of unknown types."""
         return self._follower.decoder
 
-    def _watch(self, poller: Any) -> None:
-        self._poller = poller
-        poller.register(self._sub, zmq.POLLIN)
-        poller.register(self._monitor, zmq.POLLIN)
-        self._out += self._follower.start(time.monotonic())
-        self._arrange()
+    def _open_more(self) -> None:
+        """Open what this way of waiting needs besides."""
 
     def _milliseconds(self) -> float | None:
         """How long to wait for messages: until the follower has something to do."""
@@ -153,48 +169,18 @@ class SyncKvEventSubscriber(Following):
 
     One thread reads; any may close it, which ends the iteration.
 
-    Args:
-        endpoint: the publisher's PUB.
-        replay: the publisher's replay socket; without, what is missed is lost.
-        worker: its name in the deliveries; the endpoint unless given.
-        topic: the beginning of the topics that are read; all unless given.
-        bind: whether to bind ``endpoint``, for a publisher that connects.
-        hwm: batches that may wait to be read.
-        options: how patient to be, and what may be held.
-
-    Attributes:
-        endpoint: connected to, or bound.
-
-    Raises:
-        ZMQError: the endpoint can't be bound or connected.
     """
 
-    def __init__(
-        self,
-        endpoint: str,
-        replay: str | None = None,
-        *,
-        worker: str | None = None,
-        topic: str = "",
-        bind: bool = False,
-        hwm: int = HWM,
-        options: OrderOptions | None = None,
-    ) -> None:
-        context = zmq.Context()
-        try:
-            super().__init__(context, endpoint, replay, worker, topic, bind, hwm, options)
-            self._stopper = context.socket(zmq.PAIR)
-            self._stopper.bind("inproc://stop")
-            self._stopped = context.socket(zmq.PAIR)
-            self._stopped.connect("inproc://stop")
-            poller = zmq.Poller()
-            poller.register(self._stopped, zmq.POLLIN)
-            self._watch(poller)
-        except BaseException:
-            context.destroy(linger=0)
-            raise
-        self._is_closed = False
+    _context_type = zmq.Context
+    _poller_type = zmq.Poller
+
+    def _open_more(self) -> None:
         self._lock = threading.Lock()  # whoever reads has it
+        self._stopper = self._context.socket(zmq.PAIR)
+        self._stopper.bind("inproc://stop")
+        self._stopped = self._context.socket(zmq.PAIR)
+        self._stopped.connect("inproc://stop")
+        self._poller.register(self._stopped, zmq.POLLIN)
 
     def receive(self, timeout: float | None = None) -> Delivery | None:
         """Wait for the next delivery.
