@@ -113,6 +113,7 @@ def main() -> int:
             finally:
                 reader.subscriber.close()
                 robbed.subscriber.close()
+                llm.llm_engine.engine_core.shutdown()  # or the engine's process is waited for
     return 0
 
 

@@ -19,7 +19,7 @@ import msgspec
 import zmq as pyzmq
 
 from bench.machine import ROOT, ordinary_environment
-from bench.serving.kv_sides import END, TOPIC, VARIANTS, Stored, events_of
+from bench.serving.kv_sides import END, KEPT, TOPIC, VARIANTS, Stored, events_of
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 SIDES = ("zerohop", "stock")
 ROUNDS = 5
-PATIENCE = 60_000  # milliseconds without a message, after which nothing comes any more
+ASKED = 15  # times, for the first reply
+PATIENCE = 30_000  # milliseconds without a message, after which nothing comes any more
 
 
 class Publisher:
@@ -50,7 +51,7 @@ class Publisher:
         self.endpoint, self.replay = places["endpoint"], places["replay"]
         self._context = pyzmq.Context()
         self.sub = self._context.socket(pyzmq.SUB)
-        self.sub.rcvhwm = 0
+        self.sub.rcvhwm, self.sub.rcvtimeo = 0, PATIENCE
         self.sub.subscribe(b"")
         self.sub.connect(self.endpoint)
         self.next_seq = 0
@@ -83,8 +84,6 @@ class Publisher:
 
     def receive(self) -> list[bytes]:
         """The next live message."""
-        if not self.sub.poll(PATIENCE):
-            raise RuntimeError(f"{self.name} does not deliver")
         return self.sub.recv_multipart()
 
     def dealer(self) -> Any:
@@ -120,6 +119,8 @@ def run(quick: bool) -> list[Row]:
     with ExitStack() as stack:
         sides = [stack.enter_context(Publisher(name)) for name in SIDES]
         rounds = 1 if quick else ROUNDS
+        for side in sides:
+            fill(side, 200 if quick else KEPT)
         rows = deliveries(sides, 4, 300 if quick else 8_000, rounds)
         rows += deliveries(sides, 64, 100 if quick else 3_000, rounds)
         rows += calls(sides, 100 if quick else 3_000)
@@ -127,6 +128,13 @@ def run(quick: bool) -> list[Row]:
         with Publisher(name) as side:
             rows += replay(side, 300 if quick else 10_000)
     return rows
+
+
+def fill(side: Publisher, count: int) -> None:
+    """Have it keep as much as it may: memory that is new to a process costs more than its own."""
+    for _ in range(count // 1000):
+        side.publish(1000, 64)
+        side.drain()
 
 
 def deliveries(sides: list[Publisher], blocks: int, count: int, rounds: int) -> list[Row]:
@@ -158,7 +166,7 @@ def delivery(side: Publisher, blocks: int, count: int) -> float:
     receive = side.receive
     got = [receive() for _ in range(count)]
     ended = time.perf_counter()
-    began = side.end()["began"]
+    began: float = side.end()["began"]
     check(got, first, blocks)
     return count / (ended - began)
 
@@ -212,15 +220,14 @@ def replay(side: Publisher, count: int) -> list[Row]:
     ours.recv()
     seconds = 6 if count >= 1000 else 1
     side.begin(seconds * 1000, 4, 0.001)
+    firsts = [first_reply(side, start) for _ in range(ASKED)]
     dealer = side.dealer()
     asked = time.perf_counter()
     dealer.send_multipart([b"", start.to_bytes(8, "big")])
     got: list[int] = []
-    first = None
     ended = False
     while not ended and dealer.poll(3000):
         *_, number, _ = dealer.recv_multipart()
-        first = first or time.perf_counter() - asked
         ended = number == END
         got.append(int.from_bytes(number, "big"))
         time.sleep(100e-6)
@@ -231,13 +238,14 @@ def replay(side: Publisher, count: int) -> list[Row]:
     listener.join()
     whole = ended and got[:count] == list(range(start, start + count))
     p99 = 1000 * late[int(0.99 * len(late))]
-    ms = 1000 * (first or float("inf"))
+    first = 1000 * statistics.median(firsts)
     row: Row = {
         "measured": f"replay of {count} batches of 64 blocks, 100 us each with the reader",
         "side": side.name,
         "batches": len([each for each in got[:count] if each < start + count]),
         "end_marker": ended,
-        "first_reply_ms": round(ms, 2),
+        "first_reply_p50_ms": round(first, 2),
+        "first_reply_max_ms": round(1000 * max(firsts), 2),
         "live_p50_ms": round(1000 * late[len(late) // 2], 3),
         "live_p99_ms": round(p99, 3),
         "live_max_ms": round(1000 * late[-1], 3),
@@ -246,9 +254,22 @@ def replay(side: Publisher, count: int) -> list[Row]:
     if side.name == "zerohop":
         row |= {
             "required": "all, the end, first reply below 5 ms, live p99 below 10 ms",
-            "met": whole and ms < 5 and p99 < 10,
+            "met": whole and first < 5 and p99 < 10,
         }
     return [row]
+
+
+def first_reply(side: Publisher, start: int) -> float:
+    """Seconds to the first reply, of a reader that then goes away."""
+    dealer = side.dealer()
+    asked = time.perf_counter()
+    dealer.send_multipart([b"", start.to_bytes(8, "big")])
+    if not dealer.poll(3000):
+        raise RuntimeError(f"{side.name} does not reply")
+    took = time.perf_counter() - asked
+    dealer.close(linger=0)
+    time.sleep(0.02)  # another begins when it is gone
+    return took
 
 
 def listen(endpoint: str, pipe: Connection) -> None:

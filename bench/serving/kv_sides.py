@@ -2,7 +2,7 @@
 
 ``stock`` is what engines write by hand, as vLLM 0.32 does it: ``publish`` puts a batch into a
 ``queue.Queue``; a thread takes it out, encodes it with msgspec, sends it on a pyzmq PUB, and keeps
-the last 10,000; between two batches it looks whether a ROUTER was asked for a replay, and answers.
+the last ones; between two batches it looks whether a ROUTER was asked for a replay, and answers.
 
 A process reads a line of JSON for each thing to do, and writes one when it is done.
 """
@@ -20,11 +20,11 @@ from typing import Any, Protocol
 import msgspec
 import zmq as pyzmq
 
-import zerohop
 from zerohop.serving import BlockStored, KvEventPublisher
 
 VARIANTS = 64  # batches that differ; they come round again
 BLOCK = 16  # tokens
+KEPT = 20_000  # batches, for replays: a replay of 10,000 stays whole while others come
 TOPIC = "kv@pod@model"
 END = b"\xff" * 8
 
@@ -52,8 +52,13 @@ class Stored(msgspec.Struct, tag="BlockStored", tag_field="type", omit_defaults=
 class Side(Protocol):
     """What both have."""
 
-    endpoint: str
-    replay_endpoint: str | None
+    @property
+    def endpoint(self) -> str:
+        """Of the PUB."""
+
+    @property
+    def replay_endpoint(self) -> str | None:
+        """Of the ROUTER."""
 
     def publish(self, events: list[Any], ts: float | None = None) -> object:
         """Publish what happened in one step."""
@@ -67,15 +72,15 @@ class StockPublisher:
 
     def __init__(self) -> None:
         self._queue: queue.Queue[Batch | None] = queue.Queue(maxsize=100_000)
-        self._kept: deque[tuple[int, bytes]] = deque(maxlen=10_000)
+        self._kept: deque[tuple[int, bytes]] = deque(maxlen=KEPT)
         self._context = pyzmq.Context()
         self._pub = self._context.socket(pyzmq.PUB)
         self._pub.set_hwm(100_000)
         self._pub.bind("tcp://127.0.0.1:*")
         self._router = self._context.socket(pyzmq.ROUTER)
         self._router.bind("tcp://127.0.0.1:*")
-        self.endpoint: str = self._pub.last_endpoint.decode()
-        self.replay_endpoint: str | None = self._router.last_endpoint.decode()
+        self.endpoint = self._pub.getsockopt_string(pyzmq.LAST_ENDPOINT)
+        self.replay_endpoint: str | None = self._router.getsockopt_string(pyzmq.LAST_ENDPOINT)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -127,11 +132,14 @@ def events_of(variant: int, blocks: int, kind: type[Any]) -> list[Any]:
 def serve(name: str) -> None:
     """Be a publisher, and do what is asked for."""
     made: Side
+    kind: type[Any]
     if name == "stock":
         made, kind = StockPublisher(), Stored
     else:
-        made = KvEventPublisher(replay="tcp://127.0.0.1:*", topic=TOPIC)
-        kind = BlockStored
+        made, kind = (
+            KvEventPublisher(replay="tcp://127.0.0.1:*", topic=TOPIC, buffer=KEPT),
+            BlockStored,
+        )
     batches: dict[int, list[list[Any]]] = {}
     say(endpoint=made.endpoint, replay=made.replay_endpoint)
     for line in sys.stdin:
@@ -166,5 +174,4 @@ def say(**what: object) -> None:
 
 
 if __name__ == "__main__":
-    assert zerohop.__version__
     serve(sys.argv[1])

@@ -1,7 +1,10 @@
-"""What is held is bounded, and which of it stays."""
+"""What is held is bounded, and which of it stays; what is kept of a snapshot."""
 
+from itertools import count
+
+from zerohop.serving.errors import Malformed
 from zerohop.serving.kv.events import EventBatch
-from zerohop.serving.kv.questions import Held, Item
+from zerohop.serving.kv.questions import Held, Item, OrderOptions, Questions
 
 
 def item(seq, payload=b"1234"):
@@ -51,3 +54,31 @@ def test_lower_numbers_go():
     assert (numbers(held), held.octets) == ([5], 4)
     held.clear()
     assert (len(held), held.octets) == (0, 0)
+
+
+def snapshot():
+    questions = Questions(count(), OrderOptions())
+    questions.ask_snapshot(0, False, 0.0)
+    return questions.open
+
+
+def test_the_parts_of_a_snapshot_are_kept_in_their_order():
+    question = snapshot()
+    parts = [item(0), item(1)]
+    for each in parts:
+        question.take_part(each, 8)
+    assert question.parts == [each.batch for each in parts]
+
+
+def test_a_snapshot_of_too_many_octets_is_none_whatever_comes_then():
+    question = snapshot()
+    for seq in range(3):
+        question.take_part(item(seq), 7)
+    assert question.parts is None
+
+
+def test_a_snapshot_with_a_part_that_can_not_be_read_is_none():
+    question = snapshot()
+    question.take_part(Item(0, b"!", Malformed(b"!", "why"), False), 99)
+    question.take_part(item(1), 99)
+    assert question.parts is None

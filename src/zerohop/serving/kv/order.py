@@ -29,6 +29,7 @@ comes then is let go of, and is a gap of its own later.
 from __future__ import annotations
 
 from zerohop.serving.errors import Malformed
+from zerohop.serving.kv.checks import Checks
 from zerohop.serving.kv.deliveries import (
     Applied,
     Health,
@@ -50,8 +51,6 @@ if TYPE_CHECKING:
     from zerohop.serving.kv.replies import Head
 
 __all__ = ["Order"]
-
-_FIRST_CHECK = 0.25  # seconds from a new connection on, and then twice as many, up to `check`
 
 
 class Order:
@@ -83,8 +82,7 @@ class Order:
         self._heard = -1  # its last number on this connection
         self._held = Held(options.max_held, options.max_held_octets)
         self._doubt_at: float | None = None  # late numbers have come that nothing explains yet
-        self._check_at: float | None = None
-        self._check_every = self._check_after = options.check if options.replay else None
+        self._checks = Checks(options.check if options.replay else None)
         self._questions = Questions(ids, options)
 
     @property
@@ -100,7 +98,7 @@ class Order:
 
     def start(self, now: float) -> list[Delivery]:
         """The sockets are there: ask for what was before."""
-        self._check_later(now)
+        self._checks.begin(now)
         if self._options.replay and not self._begun and self._questions.open is None:
             self._ask_replay(now)
         return self._deliver()
@@ -115,7 +113,7 @@ class Order:
         self._held.clear()
         self._doubt_at = None
         self._questions.renew()
-        self._check_soon(now)
+        self._checks.connected(now)
         if self._options.replay:
             self._seek_anew(now)  # an answer from before may lack what was sent since
         elif self._begun:
@@ -128,8 +126,7 @@ class Order:
         if item.seq <= self._heard:
             self._restart(f"number {item.seq} came after {self._heard}")
         self._heard = item.seq
-        self._check_after = self._check_every
-        self._check_later(now)
+        self._checks.heard(now)
         if self._adrift:
             self._adrift = False
             self._next, self._last, self._joined = item.seq, None, True
@@ -209,7 +206,7 @@ class Order:
         """When :meth:`handle_deadline` has something to do, if ever."""
         known = self._questions
         asked = known.open.deadline if known.open else None
-        times = (asked, known.quiet_until, self._doubt_at, self._check_at)
+        times = (asked, known.quiet_until, self._doubt_at, self._checks.due)
         return min((each for each in times if each is not None), default=None)
 
     def handle_deadline(self, now: float) -> list[Delivery]:
@@ -227,9 +224,7 @@ class Order:
         doubt = self._doubt_at is not None and now >= self._doubt_at
         if doubt:
             self._doubt_at = None
-        check = self._check_at is not None and now >= self._check_at
-        if check:
-            self._check_less_often(now)
+        check = self._checks.take(now)
         if (doubt or (check and not self._adrift)) and known.open is None and known.may_ask():
             self._ask_replay(now, routine=not doubt)
         return self._deliver()
@@ -328,24 +323,6 @@ class Order:
 
     # The publisher.
 
-    def _check_later(self, now: float) -> None:
-        if self._check_after is not None:
-            self._check_at = now + self._check_after
-
-    def _check_soon(self, now: float) -> None:
-        """The connection is new. The publisher may not know yet what is subscribed on it.
-
-        What it publishes until then it sends to nobody here, and it may be its last for long.
-        """
-        if self._check_after is not None:
-            self._check_after = min(_FIRST_CHECK, self._check_after)
-            self._check_later(now)
-
-    def _check_less_often(self, now: float) -> None:
-        if self._check_after is not None and self._check_every is not None:
-            self._check_after = min(2 * self._check_after, self._check_every)
-            self._check_later(now)
-
     def _seek_anew(self, now: float) -> None:
         if self._adrift:  # nothing is known, so there is nothing to lose: from the beginning
             self._next, self._last = self._options.first, None
@@ -395,14 +372,9 @@ class Order:
         self._drain()
 
     def _take_part(self, question: Question, item: Item) -> None:
-        question.octets += len(item.payload)
         if isinstance(item.batch, Malformed):
             self._out.append(Undecodable(self.worker, self.dp_rank, None, item.batch))
-            question.parts = None
-        elif question.octets > self._options.max_held_octets:
-            question.parts = None
-        elif question.parts is not None:
-            question.parts.append(item.batch)
+        question.take_part(item, self._options.max_held_octets)
 
     def _end_snapshot(self, question: Question, now: float) -> None:
         head, parts = question.head, question.parts

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from zerohop.serving.errors import Malformed
 from zerohop.serving.kv.replies import replay_request, snapshot_request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from zerohop.serving.errors import Malformed
     from zerohop.serving.kv.events import EventBatch
     from zerohop.serving.kv.replies import Head
 
@@ -114,6 +114,14 @@ class Question:
     parts: list[EventBatch] | None = field(default_factory=list)
     octets: int = 0
     routine: bool = False
+
+    def take_part(self, item: Item, max_octets: int) -> None:
+        """Keep a part of a snapshot; if that can't be, there is no snapshot."""
+        self.octets += len(item.payload)
+        if isinstance(item.batch, Malformed) or self.octets > max_octets:
+            self.parts = None
+        elif self.parts is not None:
+            self.parts.append(item.batch)
 
 
 class Questions:
