@@ -184,9 +184,15 @@ async def test_sockets_and_contexts_close_at_the_end_of_async_with(net, zmq):
     assert context.closed
 
 
+def quickly():
+    """Take no traceback of each task and future, of which there will be thousands."""
+    asyncio.get_running_loop().set_debug(False)
+
+
 @pytest.mark.zerohop  # pyzmq lost one of 3,000 with recv_string in wait_for
 @pytest.mark.parametrize("how", ["wait_for", "cancel", "timeout"])
 async def test_of_10000_receives_with_random_cancellation_none_is_lost(net, zmq, how):
+    quickly()
     push, pull = await linked(net, zmq, rcvtimeo=-1)
     rng = random.Random(f"{net.driver.name} {net.transport} {how}")
     total, somebody_gave_up = 10_000, asyncio.Event()
@@ -232,6 +238,7 @@ async def test_of_10000_receives_with_random_cancellation_none_is_lost(net, zmq,
 @pytest.mark.parametrize("how", ["wait_for", "cancel"])
 async def test_of_2000_plain_receives_with_random_cancellation_none_is_lost(net, zmq, how):
     """``recv()`` of what is there takes it without asking anybody: it must be able to go back."""
+    quickly()
     push, pull = await linked(net, zmq, rcvtimeo=-1)
     rng = random.Random(f"plain {net.driver.name} {net.transport} {how}")
     messages = [[b"%d" % n, b"%d, more" % n][: rng.choice([1, 1, 1, 2])] for n in range(2_000)]
