@@ -13,7 +13,7 @@ PATIENCE = 10.0  # seconds that a listener waits for whoever it is for
 
 
 class Stranger:
-    """A TCP or ipc listener that does to each connection what a script says, in a thread.
+    """A TCP or ipc listener that does to each connection what a script says, in threads.
 
     Args:
         script: called with each connection, which is closed after it.
@@ -31,6 +31,7 @@ class Stranger:
             self._listener.listen()
             self.endpoint = f"ipc://{path}"
         self._is_over = False
+        self._threads = []
         self._thread = threading.Thread(target=self._serve)
 
     def __enter__(self):
@@ -43,14 +44,22 @@ class Stranger:
             waking.connect(self._listener.getsockname())
             self._thread.join()
         self._listener.close()
+        for thread in self._threads:
+            thread.join()
 
     def _serve(self):
-        while not self._is_over:
+        while True:
             connection, _ = self._listener.accept()
-            with connection, contextlib.suppress(OSError):
-                connection.settimeout(PATIENCE)
-                if not self._is_over:
-                    self._script(connection)
+            if self._is_over:
+                connection.close()
+                return
+            self._threads.append(threading.Thread(target=self._meet, args=[connection]))
+            self._threads[-1].start()
+
+    def _meet(self, connection):
+        with connection, contextlib.suppress(OSError):
+            connection.settimeout(PATIENCE)
+            self._script(connection)
 
 
 def saying(*pieces):

@@ -166,6 +166,20 @@ def test_who_says_nothing_is_silent_in_time():
         assert ping(endpoint, SHORT).code == "silent"
 
 
+def test_who_is_slow_to_speak_is_heard_all_the_same():
+    over = threading.Event()
+
+    def script(connection):
+        over.wait(1.7)  # longer than half of the time
+        connection.sendall(greeting() + ready(b"PUB"))
+        until_closed(connection)
+
+    with Stranger(script) as endpoint:
+        finding = ping(endpoint, 3.0)
+        over.set()
+    assert finding.code == "other_socket_type"
+
+
 def test_who_accepts_no_connection_is_silent_in_time():
     with socket.create_server(("127.0.0.1", 0)) as stopped, in_time(SHORT):
         endpoint = f"tcp://127.0.0.1:{stopped.getsockname()[1]}"

@@ -21,6 +21,7 @@ import errno
 import os
 import queue
 import re
+import selectors
 import socket
 import stat
 import threading
@@ -78,15 +79,16 @@ def ping(endpoint: str, timeout: float = 5.0, *, release: str | None = None) -> 
     places = _find_places(target, deadline)
     if isinstance(places, Finding):
         return places
-    connected = _connect(target, places, deadline)
-    if isinstance(connected, Finding):
-        return connected
-    sock, place = connected
     opening = Opening(endpoint)
-    with sock:
-        found = _hear(sock, opening, deadline)
-    if found is not None and not opening.octets:
-        return _hear_http(place, endpoint, deadline) or found
+    error: OSError | None = None
+    for tried, place in enumerate(places):
+        with socket.socket(place[0], socket.SOCK_STREAM) as sock:
+            error = _connect(sock, place, _left(deadline) / (len(places) - tried))
+            if error is None:
+                found = _meet(sock, place, opening, deadline)
+                break
+    else:
+        return _find_why(target, error)
     return found or _ask(opening, place, request, release or LATEST, deadline)
 
 
@@ -141,38 +143,50 @@ def _find_places(target: _Target, deadline: float) -> list[_Place] | Finding:
     return answer
 
 
-def _connect(
-    target: _Target, places: list[_Place], deadline: float
-) -> tuple[socket.socket, _Place] | Finding:
-    """Connect to the first address that takes it; each has its share of the time."""
-    error: OSError | None = None
-    for tried, (family, address) in enumerate(places):
-        sock = socket.socket(family, socket.SOCK_STREAM)
-        sock.settimeout(_left(deadline) / (len(places) - tried))
-        try:
-            sock.connect(address)
-            if family == _AF_UNIX or sock.getpeername() != sock.getsockname():
-                return sock, (family, address)
+def _connect(sock: socket.socket, place: _Place, seconds: float) -> OSError | None:
+    """Connect, and return what is wrong, if anything is."""
+    family, address = place
+    sock.settimeout(seconds)
+    try:
+        sock.connect(address)
+        if family != _AF_UNIX and sock.getpeername() == sock.getsockname():
             # A port of our own range that connected to itself, for nobody listens there.
             raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
-        except OSError as reason:
-            sock.close()
-            error = reason
-    assert error is not None
+    except OSError as error:
+        return error
+    return None
+
+
+def _find_why(target: _Target, error: OSError | None) -> Finding:
+    """Why nobody was reached."""
     if target.path and not target.path.startswith("\0"):
         with contextlib.suppress(OSError):
             if not stat.S_ISSOCK(Path(target.path).stat().st_mode):
                 return find("not_a_socket", f"{target.path} is there, and is no socket")
-    return find_unconnected(error, target.endpoint)
+    return find_unconnected(error or OSError("it has no address"), target.endpoint)
 
 
-def _hear(sock: socket.socket, opening: Opening, deadline: float) -> Finding | None:
-    """Have the peer say what it is, in half of the time; ``None``: it is one that can be asked."""
+def _meet(sock: socket.socket, place: _Place, opening: Opening, deadline: float) -> Finding | None:
+    """Hear what the peer is, and if it says nothing, ask it in HTTP in the second half."""
+    found = _hear(sock, opening, time.monotonic() + _left(deadline) / 2)
+    if found is None or opening.octets:
+        return found
+    silent = sock if found.code == "silent" else None
+    stranger = _hear_http(silent, place, opening.where, deadline)
+    if stranger is not None or silent is None:
+        return stranger or found
+    return _hear(sock, opening, deadline, say=b"")  # it may have begun to speak meanwhile
+
+
+def _hear(
+    sock: socket.socket, opening: Opening, deadline: float, say: bytes = OPENING
+) -> Finding | None:
+    """Have the peer say what it is; ``None``: it is one that can be asked."""
     begun = time.monotonic()
-    span = _left(deadline) / 2
+    span = _left(deadline)
     try:
         sock.settimeout(span)
-        sock.sendall(OPENING)
+        sock.sendall(say)
         # A peer may wait for the rest of our greeting, or for our READY, before it says more.
         for more, share in ((REST, 0.4), (READY, 0.8), (b"", 1.0)):
             while not (opening.greeted and more == REST):
@@ -198,18 +212,42 @@ def _hear(sock: socket.socket, opening: Opening, deadline: float) -> Finding | N
     return find("silent", f"{opening.where} took the connection and says nothing")
 
 
-def _hear_http(place: _Place, endpoint: str, deadline: float) -> Finding | None:
-    """Ask a stranger in HTTP, which most of those answer that wait to be spoken to."""
+def _hear_http(
+    silent: socket.socket | None, place: _Place, endpoint: str, deadline: float
+) -> Finding | None:
+    """Ask a stranger in HTTP, which most of those answer that wait to be spoken to.
+
+    Args:
+        silent: the first connection, if it is open; where something comes on it, this ends.
+        place: where the stranger is.
+        endpoint: as it is shown.
+        deadline: when this ends at the latest.
+
+    Returns:
+        What the stranger is, if it has said that.
+    """
     family, address = place
     opening = Opening(endpoint)
     found: Finding | None = None
-    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as sock:
-        sock.settimeout(_left(deadline))
-        sock.connect(address)
-        sock.sendall(_HTTP)
-        while found is None and (data := sock.recv(_READ)):
+    with (
+        contextlib.suppress(OSError),
+        socket.socket(family, socket.SOCK_STREAM) as asking,
+        selectors.DefaultSelector() as selector,
+    ):
+        asking.settimeout(_left(deadline))
+        asking.connect(address)
+        asking.sendall(_HTTP)
+        selector.register(asking, selectors.EVENT_READ)
+        if silent is not None:
+            selector.register(silent, selectors.EVENT_READ)
+        while found is None:
+            ready = [key.fileobj for key, _ in selector.select(_left(deadline))]
+            if ready != [asking]:
+                break
+            data = asking.recv(_READ)
+            if not data:
+                break
             found = opening.receive_data(data)
-            sock.settimeout(_left(deadline))
     if found is None and opening.octets:
         found = opening.end("and then said nothing more")
     return found if found is not None and found.code == "not_zeromq" else None
