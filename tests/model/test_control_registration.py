@@ -13,7 +13,6 @@ from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
     invariant,
-    precondition,
     rule,
 )
 
@@ -36,6 +35,8 @@ OPTIONS = MembershipOptions(period=1.0, timeout=4.0, spread=1.0, batch=3, max_sy
 NAMES = ("a", "b", "c")
 SERVER = b"server"
 KEYS = st.integers(0, 7)
+SECONDS = st.sampled_from([0.1, 0.5, 1.0, 1.0, 3.0, 10.0])
+FATES = st.sampled_from(["arrives", "arrives", "arrives twice", "is late", "is lost"])
 WORKERS = st.sampled_from(NAMES)
 
 
@@ -105,48 +106,44 @@ class Registrations(RuleBasedStateMachine):
         self.sessions[name].remove(key)
         self.truths[self.boot(name)].append(dict(self.sessions[name].table))
 
-    @rule(seconds=st.sampled_from([0.1, 0.5, 1.0, 3.0, 10.0]))
-    def pass_time(self, seconds):
+    @rule(seconds=SECONDS, fates=st.lists(FATES, max_size=10))
+    def run(self, seconds, fates):
+        """Time passes, and what is under way arrives: once, twice, later, or never."""
         self.now += seconds
-        for name, session in self.sessions.items():
-            session.handle_deadline(self.now)
-            self.collect(name)
+        fates = iter(fates)
         before = set(self.server.workers())
         self.server.handle_deadline(self.now)
         for name in before - set(self.server.workers()):
             self.reasons[name] += 1
-
-    @rule(data=st.data(), fate=st.sampled_from(["arrives", "arrives", "is lost", "is repeated"]))
-    @precondition(lambda self: self.wire)
-    def move(self, data, fate):
-        at = data.draw(st.integers(0, len(self.wire) - 1))
-        sender, receiver, frames = self.wire.pop(at)
-        for _ in range({"arrives": 1, "is lost": 0, "is repeated": 2}[fate]):
-            self.deliver(sender, receiver, frames)
-
-    @rule()
-    def move_everything(self):
-        for name, session in self.sessions.items():
-            session.handle_deadline(self.now)
-            self.collect(name)
-        for _ in range(20):
+        late = []
+        for _ in range(12):
+            for name, session in self.sessions.items():
+                session.handle_deadline(self.now)
+                self.collect(name)
             wire, self.wire = self.wire, []
             for message in wire:
-                self.deliver(*message)
+                match next(fates, "arrives"):
+                    case "arrives":
+                        self.deliver(*message)
+                    case "arrives twice":
+                        self.deliver(*message)
+                        self.deliver(*message)
+                    case "is late":
+                        late.append(message)
+        self.wire = late + self.wire
 
-    @rule()
-    def restart_server(self):
-        self.start_server()
+    @rule(dice=st.integers(1, 6))
+    def restart_server(self, dice):
+        if dice == 6:
+            self.start_server()
 
-    @rule(name=WORKERS)
-    def restart_worker(self, name):
-        self.start_worker(name)
-        self.reasons[name] += 1
-
-    @rule(name=WORKERS)
-    def leave(self, name):
-        self.sessions[name].leave()
-        self.collect(name)
+    @rule(name=WORKERS, dice=st.integers(1, 6))
+    def restart_worker(self, name, dice):
+        if dice < 5:
+            return
+        if dice == 5:
+            self.sessions[name].leave()
+            self.collect(name)
         self.start_worker(name)
         self.reasons[name] += 1
 
@@ -219,9 +216,7 @@ class Registrations(RuleBasedStateMachine):
             return
         self.wire.clear()
         for _ in range(70):
-            self.now += 2.5
-            self.move_everything()
-            self.server.handle_deadline(self.now)
+            self.run(2.5, [])
             self.carry_all_out()
             self.every_view_is_right_or_not_whole_or_gone()
         for name, session in self.sessions.items():
@@ -232,8 +227,7 @@ class Registrations(RuleBasedStateMachine):
             assert view.table == session.table
         registrations, syncs = self.server.registrations, self.server.syncs
         for _ in range(5):
-            self.now += 2.5
-            self.move_everything()
+            self.run(2.5, [])
         assert (self.server.registrations, self.server.syncs) == (registrations, syncs)
         assert sorted(self.consumer.ended) == sorted(self.commanded)
 
@@ -243,6 +237,6 @@ class Registrations(RuleBasedStateMachine):
 
 
 Registrations.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=40, suppress_health_check=list(HealthCheck), deadline=None
+    max_examples=100, stateful_step_count=50, suppress_health_check=list(HealthCheck), deadline=None
 )
 test_registration_and_resync = Registrations.TestCase

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 import zerohop as zmq
-from zerohop.serving.control.lmcache.frames import encode_call, parse_reply, refused_because
+from zerohop.serving.control.lmcache.frames import encode_call, parse_reply, result_of
 from zerohop.serving.control.messages import Registration
 from zerohop.serving.control.session import WorkerSession
 from zerohop.serving.errors import Malformed, NoAnswer, RequestRefused
@@ -262,6 +262,7 @@ class SyncControlClient:
 
         Raises:
             RequestRefused: the server says why it does not do it.
+            ProtocolMismatch: it did something else.
             NoAnswer: there was none in time.
             Unencodable: an argument has no form on the wire.
         """
@@ -277,11 +278,7 @@ class SyncControlClient:
                     reply = parse_reply(self._dealer.recv_multipart(zmq.DONTWAIT))
                     if reply.uid != uid:
                         continue  # it was given up
-                    reason = refused_because(reply)
-                    if reason is not None:
-                        raise RequestRefused(str(operation), reason)
-                    if reply.operation == operation:
-                        return reply.result
+                    return result_of(reply, operation)
         raise NoAnswer(self._endpoint, str(operation), seconds)
 
     def close(self) -> None:

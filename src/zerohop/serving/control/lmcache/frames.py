@@ -27,7 +27,7 @@ from typing import Any, TypeAlias
 
 from zerohop.serving.codec import pack, unpack
 from zerohop.serving.control.lmcache.releases import LATEST, operation_number
-from zerohop.serving.errors import Malformed
+from zerohop.serving.errors import Malformed, ProtocolMismatch, RequestRefused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PINGABLE",
+    "PING_HAS_NO_ARGUMENT",
     "Credit",
     "Operation",
     "PingReply",
@@ -52,6 +53,7 @@ __all__ = [
     "ping_request",
     "refusal",
     "refused_because",
+    "result_of",
 ]
 
 Operation: TypeAlias = int | str
@@ -62,7 +64,7 @@ PINGABLE: tuple[str, ...] = (
 )
 """The releases that have a PING."""
 
-_PING_HAS_NO_ARGUMENT = {"0.4.2", "0.4.3", "0.4.4", "0.4.5", "0.4.6", "0.4.7"}
+PING_HAS_NO_ARGUMENT = frozenset({"0.4.2", "0.4.3", "0.4.4", "0.4.5", "0.4.6", "0.4.7"})
 _REFUSED = "refused: "  # how the operation of a refusal begins
 _CREDITS = (b"ack", b"cancel")
 
@@ -187,7 +189,7 @@ def ping_request(uid: int, release: str = LATEST, *, instance_id: int | None = N
     """
     if release not in PINGABLE:
         raise ValueError(f"LMCache {release} has no PING; those that do: {', '.join(PINGABLE)}")
-    arguments = () if release in _PING_HAS_NO_ARGUMENT else (instance_id,)
+    arguments = () if release in PING_HAS_NO_ARGUMENT else (instance_id,)
     return encode_request(uid, "ping", *arguments, release=release)
 
 
@@ -252,6 +254,26 @@ def refused_because(reply: Reply) -> str | None:
     if isinstance(reply.operation, str) and reply.operation.startswith(_REFUSED):
         return reply.operation.removeprefix(_REFUSED)
     return None
+
+
+def result_of(reply: Reply, operation: Operation) -> Any:
+    """Return the result, if the reply is of the operation that was asked for.
+
+    Raises:
+        RequestRefused: the server says why it does not do it.
+        ProtocolMismatch: it did something else: it is of another release.
+    """
+    reason = refused_because(reply)
+    if reason is not None:
+        raise RequestRefused(str(operation), reason)
+    if reply.operation != operation:
+        raise ProtocolMismatch(
+            "the operation",
+            operation,
+            reply.operation,
+            hint="the server is of another release: ask only what is known to be harmless there",
+        )
+    return reply.result
 
 
 def classify_ping_reply(frames: Sequence[bytes], uid: int, release: str = LATEST) -> PingReply:

@@ -1,0 +1,154 @@
+"""Asks an LMCache MP server: is it alive, what is its chunk size, and what else a release has.
+
+The release has to be known. A number that means one thing in one release means another in the
+next, and a server does not say which it is; so nothing is tried to find out.
+"""
+
+from __future__ import annotations
+
+from zerohop.serving.control.asyncio_client import ControlClient
+from zerohop.serving.control.client import SyncControlClient
+from zerohop.serving.control.lmcache.frames import PING_HAS_NO_ARGUMENT, PINGABLE
+from zerohop.serving.control.lmcache.releases import LATEST, operation_number
+from zerohop.serving.errors import ProtocolMismatch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any, Self
+
+    from zerohop.serving.control.lmcache.frames import Operation
+
+__all__ = ["LmcacheClient", "SyncLmcacheClient"]
+
+
+def _operation(name: str, release: str) -> Operation:
+    number = operation_number(name, release)
+    if number is None and release != LATEST:
+        raise ValueError(f"LMCache {release} has no operation {name!r}")
+    return name if number is None else number
+
+
+def _ping_arguments(instance_id: int | None, release: str) -> tuple[int | None, ...]:
+    if release not in PINGABLE:
+        raise ValueError(f"LMCache {release} has no PING; those that do: {', '.join(PINGABLE)}")
+    return () if release in PING_HAS_NO_ARGUMENT else (instance_id,)
+
+
+def _is_well(result: Any) -> bool:
+    """Whether a PING was answered so; an integer is a boot token, and an answer."""
+    if not isinstance(result, int):
+        raise ProtocolMismatch("what a PING is answered with", "bool or int", result)
+    return result is not False
+
+
+class SyncLmcacheClient:
+    """Asks an MP server, one question at a time; several threads may.
+
+    Args:
+        endpoint: of the server.
+        release: of the server.
+        timeout: seconds for each reply.
+
+    Raises:
+        ZMQError: the endpoint can't be connected.
+    """
+
+    def __init__(self, endpoint: str, *, release: str = LATEST, timeout: float = 5.0) -> None:
+        self._release = release
+        self._client = SyncControlClient(endpoint, timeout=timeout)
+
+    def call(self, name: str, *arguments: Any, timeout: float | None = None) -> Any:
+        """Ask for an operation, by LMCache's name in small letters.
+
+        Returns:
+            What msgpack makes of the result.
+
+        Raises:
+            ValueError: the release does not have it.
+            NoAnswer: there was none in time; LMCache's way of saying that something is wrong.
+            RequestRefused: the server, one of Zerohop, says why it does not do it.
+            ProtocolMismatch: it did something else: it is of another release.
+        """
+        return self._client.call(_operation(name, self._release), *arguments, timeout=timeout)
+
+    def ping(self, instance_id: int | None = None) -> bool:
+        """Ask whether it is well; tell it that an instance is alive.
+
+        Raises:
+            ValueError: the release has no PING.
+            NoAnswer: there was none in time.
+            ProtocolMismatch: what came is no answer to a PING: it is of another release.
+        """
+        return _is_well(self.call("ping", *_ping_arguments(instance_id, self._release)))
+
+    def close(self) -> None:
+        """Ask no more."""
+        self._client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class LmcacheClient:
+    """Asks an MP server, on the running event loop; any number of questions at a time.
+
+    Args:
+        endpoint: of the server.
+        release: of the server.
+        timeout: seconds for each reply.
+
+    Raises:
+        ZMQError: the endpoint can't be connected.
+    """
+
+    def __init__(self, endpoint: str, *, release: str = LATEST, timeout: float = 5.0) -> None:
+        self._release = release
+        self._client = ControlClient(endpoint, timeout=timeout)
+
+    async def call(self, name: str, *arguments: Any) -> Any:
+        """Ask for an operation, by LMCache's name in small letters.
+
+        Returns:
+            What msgpack makes of the result.
+
+        Raises:
+            ValueError: the release does not have it.
+            NoAnswer: there was none in time; LMCache's way of saying that something is wrong.
+            RequestRefused: the server, one of Zerohop, says why it does not do it.
+            ProtocolMismatch: it did something else: it is of another release.
+        """
+        return await self._client.call(_operation(name, self._release), *arguments)
+
+    async def ping(self, instance_id: int | None = None) -> bool:
+        """Ask whether it is well; tell it that an instance is alive.
+
+        Raises:
+            ValueError: the release has no PING.
+            NoAnswer: there was none in time.
+            ProtocolMismatch: what came is no answer to a PING: it is of another release.
+        """
+        return _is_well(await self.call("ping", *_ping_arguments(instance_id, self._release)))
+
+    async def aclose(self) -> None:
+        """Ask no more."""
+        await self._client.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()

@@ -1,0 +1,313 @@
+"""A controller that LMCache workers register with, and a worker that registers with LMCache's.
+
+Both in threads. What cannot be read is counted, told to the log now and then, and answered with an
+error where it was a question; it never ends the thread that the others are served by.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+
+import zerohop as zmq
+from zerohop.serving.control.client import jitters
+from zerohop.serving.control.lmcache.messages import (
+    Failure,
+    Register,
+    decode_message,
+    encode_message,
+    request_of,
+)
+from zerohop.serving.control.lmcache.reporter import LmcacheReporter
+from zerohop.serving.control.lmcache.table import ControllerTable
+from zerohop.serving.control.protocol import Complaints
+from zerohop.serving.errors import Malformed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+    from typing import Any, Self
+
+    from zerohop.serving.control.lmcache.table import WorkerName
+
+__all__ = ["SyncLmcacheController", "SyncLmcacheWorker"]
+
+_log = logging.getLogger(__name__)
+_SLICE = 100  # messages of one socket that are received before the others have their turn
+
+
+class _Driver:
+    """A thread that waits for some sockets, and a way to wake it."""
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self._is_closed = False
+        self._context = zmq.Context()
+        self._waker = self._context.socket(zmq.PAIR)
+        self._waker.bind("inproc://wake")
+        self._woken = self._context.socket(zmq.PAIR)
+        self._woken.connect("inproc://wake")
+        self._poller = zmq.Poller()
+        self._poller.register(self._woken, zmq.POLLIN)
+
+    def _open(self, kind: zmq.SocketType) -> Any:
+        socket = self._context.socket(kind)
+        socket.linger = 0
+        self._poller.register(socket, zmq.POLLIN)
+        return socket
+
+    def _start(self, name: str) -> None:
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def _wake(self) -> None:
+        with contextlib.suppress(zmq.ZMQError):
+            self._waker.send(b"", zmq.DONTWAIT)
+
+    def _run(self) -> None:
+        while True:
+            with self.changed:
+                deadline = self._turn(time.monotonic())
+                self.changed.notify_all()
+                if self._is_closed:
+                    return
+            now = time.monotonic()
+            self._poller.poll(None if deadline is None else max(deadline - now, 0.0) * 1000 + 1)
+            for _ in _waiting(self._woken):
+                pass
+
+    def _turn(self, now: float) -> float | None:
+        """Receive, decide, send; return when there is more to do."""
+        raise TypeError(f"{type(self).__name__} has no turn")
+
+    def close(self) -> None:
+        """End."""
+        with self.changed:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            self._wake()
+        self._thread.join()
+        self._context.destroy(linger=500)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class SyncLmcacheController(_Driver):
+    """Keeps the table of LMCache's workers.
+
+    Args:
+        pull: to bind, for what workers push.
+        reply: to bind, for what they ask.
+        heartbeat: to bind, for their heartbeats.
+        timeout: seconds of silence after which a worker is gone.
+
+    Attributes:
+        pull_endpoint: where it is bound.
+        reply_endpoint: where it is bound.
+        heartbeat_endpoint: where it is bound.
+
+    Raises:
+        ZMQError: an endpoint can't be bound.
+    """
+
+    def __init__(
+        self,
+        pull: str = "tcp://127.0.0.1:*",
+        reply: str = "tcp://127.0.0.1:*",
+        heartbeat: str = "tcp://127.0.0.1:*",
+        *,
+        timeout: float = 300.0,
+    ) -> None:
+        super().__init__()
+        try:
+            self._pull = self._open(zmq.PULL)
+            self._routers = [self._open(zmq.ROUTER), self._open(zmq.ROUTER)]
+            for socket, endpoint in zip(
+                [self._pull, *self._routers], [pull, reply, heartbeat], strict=True
+            ):
+                socket.bind(endpoint)
+        except BaseException:
+            self._context.destroy(linger=0)
+            raise
+        self.pull_endpoint: str = self._pull.last_endpoint.decode()
+        self.reply_endpoint: str = self._routers[0].last_endpoint.decode()
+        self.heartbeat_endpoint: str = self._routers[1].last_endpoint.decode()
+        beat_at = self.heartbeat_endpoint.removeprefix("tcp://")
+        self._table = ControllerTable(beat_at, timeout)
+        self._complaints = Complaints()
+        self._start("zerohop-lmcache-controller")
+
+    @property
+    def malformed(self) -> int:
+        """How many messages could not be read."""
+        with self.changed:
+            return self._complaints.counts["malformed"]
+
+    @property
+    def gaps(self) -> int:
+        """How many times a number was missing."""
+        with self.changed:
+            return self._table.gaps
+
+    @property
+    def full_syncs(self) -> int:
+        """How many full syncs were asked for."""
+        with self.changed:
+            return self._table.full_syncs
+
+    def workers(self) -> list[WorkerName]:
+        """Return who is here: instance and worker."""
+        with self.changed:
+            return self._table.workers()
+
+    def is_right(self, name: WorkerName) -> bool:
+        """Whether what is known of a worker is all there is."""
+        with self.changed:
+            return self._table.is_right(name)
+
+    def keys(self, name: WorkerName, location: str) -> frozenset[int]:
+        """Return the chunks that a worker has at a location, as far as is known."""
+        with self.changed:
+            return self._table.keys(name, location)
+
+    def _turn(self, now: float) -> float | None:
+        for frames in _waiting(self._pull):
+            for frame in frames:
+                try:
+                    self._table.receive(decode_message(frame), now)
+                except Malformed as error:
+                    self._complain(error, now)
+        for router in self._routers:
+            for route, *frames in _waiting(router):
+                try:
+                    reply = self._table.receive(decode_message(request_of(frames)), now)
+                except Malformed as error:
+                    self._complain(error, now)
+                    reply = Failure(str(error))
+                if reply is not None:
+                    with contextlib.suppress(zmq.ZMQError):  # it has gone away
+                        router.send_multipart([route, b"", encode_message(reply)], zmq.DONTWAIT)
+        self._table.handle_deadline(now)
+        return self._table.next_deadline()
+
+    def _complain(self, error: Malformed, now: float) -> None:
+        line = self._complaints.note("malformed", str(error), now)
+        if line is not None:
+            _log.warning("LMCache controller: %s", line)
+
+
+class SyncLmcacheWorker(_Driver):
+    """Tells an LMCache controller what is in a cache.
+
+    Args:
+        pull: the controller's, for operations.
+        reply: the controller's, for questions.
+        register: who it is.
+        location: of the chunks.
+        period: seconds between heartbeats.
+        patience: seconds without a reply, after which a question is asked again.
+        spread: seconds over which the full syncs of many workers are scattered.
+
+    Raises:
+        ZMQError: an endpoint can't be connected.
+    """
+
+    def __init__(
+        self,
+        pull: str,
+        reply: str,
+        register: Register,
+        *,
+        location: str = "LocalCPUBackend",
+        period: float = 10.0,
+        patience: float = 5.0,
+        spread: float = 5.0,
+    ) -> None:
+        super().__init__()
+        self._reporter = LmcacheReporter(
+            register, location, jitters(), period=period, patience=patience, spread=spread
+        )
+        try:
+            self._push = self._open(zmq.PUSH)
+            self._poller.unregister(self._push)  # nothing ever comes
+            self._dealers = {"reply": self._open(zmq.DEALER)}
+            self._push.connect(pull)
+            self._dealers["reply"].connect(reply)
+        except BaseException:
+            self._context.destroy(linger=0)
+            raise
+        self._start("zerohop-lmcache-worker")
+
+    @property
+    def is_registered(self) -> bool:
+        """Whether the controller has replied."""
+        with self.changed:
+            return self._reporter.is_registered
+
+    @property
+    def full_syncs(self) -> int:
+        """How many full syncs were carried out."""
+        with self.changed:
+            return self._reporter.full_syncs
+
+    def admit(self, *keys: int) -> None:
+        """These chunks have come into the cache."""
+        with self.changed:
+            for key in keys:
+                self._reporter.admit(key)
+            self._wake()
+
+    def evict(self, *keys: int) -> None:
+        """These chunks have left the cache."""
+        with self.changed:
+            for key in keys:
+                self._reporter.evict(key)
+            self._wake()
+
+    def close(self) -> None:
+        """Deregister and end."""
+        with self.changed:
+            if not self._is_closed:
+                self._reporter.leave()
+        super().close()
+
+    def _turn(self, now: float) -> float | None:
+        reporter = self._reporter
+        for dealer in self._dealers.values():
+            for frames in _waiting(dealer):
+                with contextlib.suppress(Malformed):
+                    reporter.receive(decode_message(request_of(frames)), now)
+        if reporter.heartbeat_url is not None and "heartbeat" not in self._dealers:
+            self._dealers["heartbeat"] = self._open(zmq.DEALER)
+            self._dealers["heartbeat"].connect(f"tcp://{reporter.heartbeat_url}")
+        reporter.handle_deadline(now)
+        for place, message in reporter.messages_to_send():
+            data = encode_message(message)
+            with contextlib.suppress(zmq.Again):  # a number is missing then, and it is synced
+                if place == "push":
+                    self._push.send(data, zmq.DONTWAIT)
+                else:
+                    self._dealers[place].send_multipart([b"", data], zmq.DONTWAIT)
+        return reporter.next_deadline()
+
+
+def _waiting(socket: Any) -> Iterator[list[bytes]]:
+    """What can be received now, and not too much of it."""
+    for _ in range(_SLICE):
+        try:
+            yield socket.recv_multipart(zmq.DONTWAIT)
+        except zmq.Again:
+            return

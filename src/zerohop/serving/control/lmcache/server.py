@@ -1,0 +1,183 @@
+"""A server that real LMCache workers can ping, query and register with.
+
+What LMCache's own does with KV caches is not in here: operations that move blocks are the user's
+to handle. What every worker asks before is: PING, NOOP, the chunk size, and registration.
+"""
+
+from __future__ import annotations
+
+import time
+
+from zerohop.serving.control.asyncio_server import RouterTask
+from zerohop.serving.control.exchange import Exchange
+from zerohop.serving.control.lmcache.instances import Instances
+from zerohop.serving.control.lmcache.operations import lmcache_protocol
+from zerohop.serving.control.lmcache.releases import LATEST, OPERATIONS
+from zerohop.serving.control.server import RouterThread
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable, Iterable, Mapping
+    from types import TracebackType
+    from typing import Any, Self
+
+    from zerohop.serving.control.lmcache.instances import Instance
+    from zerohop.serving.control.protocol import Complaint
+
+__all__ = ["LmcacheServer", "SyncLmcacheServer"]
+
+
+class _Serving:
+    """What both servers are: the exchange of a release, and who is registered."""
+
+    def __init__(
+        self,
+        operations: Iterable[str],
+        handlers: Mapping[str, Callable[..., Any]] | None,
+        release: str,
+        chunk_size: int,
+    ) -> None:
+        self._instances = Instances()
+        own: dict[str, Callable[..., Any]] = {
+            "noop": lambda: "OK",
+            "get_chunk_size": lambda: chunk_size,
+            "get_experimental": list,
+            "register_kv_cache": self._register,
+            "unregister_kv_cache": self._unregister,
+            "register_kv_cache_engine_driven_context": self._register_context,
+            "unregister_kv_cache_engine_driven_context": self._unregister,
+            "report_block_allocation": lambda *_: None,
+            "end_session": lambda *_: None,
+        }
+        have = {name: each for name, each in own.items() if name in OPERATIONS[release]}
+        have.update(handlers or {})
+        have["ping"] = self._ping
+        protocol = lmcache_protocol([*have, *operations], release)
+        self._exchange = Exchange(protocol, have, release=release)
+
+    @property
+    def counts(self) -> Counter[Complaint]:
+        """What was wrong with requests, and how often."""
+        return self._exchange.counts.copy()
+
+    @property
+    def instances(self) -> list[Instance]:
+        """The workers that are registered and not silent."""
+        self._instances.reap(time.monotonic())
+        return list(self._instances.present.values())
+
+    def _ping(self, instance_id: int | None = None) -> bool:
+        return self._instances.ping(instance_id, time.monotonic())
+
+    def _register(self, *arguments: Any) -> None:
+        self._instances.register(arguments[0], arguments[1:], time.monotonic())
+
+    def _register_context(self, context: dict[str, Any]) -> dict[str, Any]:
+        self._instances.register(context["instance_id"], context, time.monotonic())
+        return {"shm_name": "", "pool_size": 0}  # the data come in messages
+
+    def _unregister(self, *arguments: Any) -> None:
+        self._instances.unregister(arguments[0])
+
+
+class SyncLmcacheServer(_Serving):
+    """Serves LMCache workers, in threads.
+
+    Args:
+        endpoint: to bind; the default is a free port of the loopback.
+        operations: what it does besides, by LMCache's names in small letters.
+        handlers: for each of these; and in the place of its own. An argument is what msgpack made
+            of it. They are called in threads of their own.
+        release: of the workers.
+        chunk_size: in tokens.
+        threads: how many carry out the handlers.
+
+    Attributes:
+        endpoint: where it is bound.
+
+    Raises:
+        MissingHandlers: an operation has no handler.
+        ValueError: the release does not have an operation.
+        TypeError: a handler cannot take the arguments of its operation.
+        ZMQError: the endpoint can't be bound.
+    """
+
+    def __init__(
+        self,
+        endpoint: str = "tcp://127.0.0.1:*",
+        *,
+        operations: Iterable[str] = (),
+        handlers: Mapping[str, Callable[..., Any]] | None = None,
+        release: str = LATEST,
+        chunk_size: int = 256,
+        threads: int = 1,
+    ) -> None:
+        super().__init__(operations, handlers, release, chunk_size)
+        self._router = RouterThread(endpoint, self._exchange, threads)
+        self.endpoint = self._router.endpoint
+
+    def close(self) -> None:
+        """Serve no more."""
+        self._router.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class LmcacheServer(_Serving):
+    """Serves LMCache workers, on the running event loop.
+
+    Args:
+        endpoint: to bind; the default is a free port of the loopback.
+        operations: what it does besides, by LMCache's names in small letters.
+        handlers: for each of these; and in the place of its own. An argument is what msgpack made
+            of it. They may be coroutine functions.
+        release: of the workers.
+        chunk_size: in tokens.
+
+    Attributes:
+        endpoint: where it is bound.
+
+    Raises:
+        MissingHandlers: an operation has no handler.
+        ValueError: the release does not have an operation.
+        TypeError: a handler cannot take the arguments of its operation.
+        ZMQError: the endpoint can't be bound.
+    """
+
+    def __init__(
+        self,
+        endpoint: str = "tcp://127.0.0.1:*",
+        *,
+        operations: Iterable[str] = (),
+        handlers: Mapping[str, Callable[..., Any]] | None = None,
+        release: str = LATEST,
+        chunk_size: int = 256,
+    ) -> None:
+        super().__init__(operations, handlers, release, chunk_size)
+        self._router = RouterTask(endpoint, self._exchange)
+        self.endpoint = self._router.endpoint
+
+    async def aclose(self) -> None:
+        """Serve no more."""
+        await self._router.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
