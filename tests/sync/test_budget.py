@@ -140,6 +140,18 @@ def test_lone_messages_that_are_waited_for_do_not_wake_the_helper(make, monkeypa
     assert len(looks) <= LOOKS_A_SECOND * (time.monotonic() - begin) + 2
 
 
+def test_a_poll_that_finds_a_message_there(make):
+    ends = make(zmq.PULL, b"PUSH")
+    poller = zmq.Poller()
+    poller.register(ends.ours, zmq.POLLIN)
+    ends.peer.sendall(FRAME * 50)
+    ends.ours.recv()
+    # poll, zmq_poll; isinstance, append, Front.ready, append
+    assert usually(lambda: calls_during(poller.poll)) <= 6
+    # poll, Front.ready
+    assert usually(lambda: calls_during(ends.ours.poll)) <= 3
+
+
 def test_several_parts_on_the_lane(context):
     push = context.socket(zmq.PUSH)
     push.connect(f"tcp://127.0.0.1:{free_port()}")  # nobody there: messages queue

@@ -112,3 +112,17 @@ def test_conflated_lanes_keep_the_last(context):
         push.send(b"%d" % n)
     assert pull.recv() == b"9"
     assert pull.poll(0) == 0
+
+
+@pytest.mark.parametrize("wanted", [zmq.POLLIN, zmq.POLLOUT, zmq.POLLIN | zmq.POLLOUT])
+def test_what_is_ready_is_the_same_with_a_lane_and_past_it(context, wanted):
+    one, other = context.socket(zmq.PAIR), context.socket(zmq.PAIR)
+    one.bind("inproc://ready")
+    other.sndhwm = one.rcvhwm = 1
+    other.connect("inproc://ready")
+    for message in (None, b"x", b"y"):  # nothing, something, a full pipe
+        if message:
+            other.send(message)
+        for socket in (one, other):
+            lanes = socket._front.ready(wanted)
+            assert lanes == socket._core.ready(wanted) & wanted

@@ -84,7 +84,10 @@ class _Direction:
                 message = self._change(message)
             if self._note is not None:
                 self._note(message)
-            target.send_multipart(message)
+            if len(message) == 1:  # the most common, and the shortest way
+                target.send(message[0])
+            else:
+                target.send_multipart(message)
             self.parts += len(message)
             self.octets += sum(map(len, message))
 

@@ -167,6 +167,26 @@ class Front:
                     self._driver.context.interrupted()
                     raise
 
+    def ready(self, wanted: int) -> int:
+        """What of POLLIN and POLLOUT would not wait now. Without the lock.
+
+        Args:
+            wanted: what is asked for.
+
+        Raises:
+            ZMQError: ENOTSOCK, ETERM.
+        """
+        if wanted == IN:
+            lane = self.receive_lane
+            if lane is not None and lane[1].messages:
+                return IN
+        elif wanted == OUT:
+            way = self.send_lane
+            if way is not None and not way[0].full:
+                return OUT
+        with self._lock:
+            return self._core.ready(wanted) & wanted
+
     # Waiting
 
     def send(

@@ -133,17 +133,26 @@ def zmq_poll(sockets: Sequence[tuple[Any, int]], timeout: float = -1) -> list[tu
     if not sockets:
         return []
     ours: list[tuple[Socket, int]] = []
-    others = SystemItems()
+    others = None
+    ready: list[tuple[Any, int]] = []
     for item, flags in sockets:
         if isinstance(item, Socket):
             ours.append((item, flags))
+            events = item._front.ready(flags)
+            if events:
+                ready.append((item, events))
         else:
+            others = others or SystemItems()
             others.add(item, flags)
-    if not ours:
-        return others.wait(timeout)
-    poll = _Poll(ours, others)
+    if others is not None:
+        if not ours:
+            return others.wait(timeout)
+        ready += others.wait(0)
+    if ready:
+        return ready
+    poll = _Poll(ours, others or SystemItems())
     try:
-        return poll.ready() or poll.wait(timeout)
+        return poll.wait(timeout)
     except ZMQError:
         raise
     except BaseException:
@@ -165,8 +174,7 @@ class _Poll:
         """What is ready now."""
         found: list[tuple[Any, int]] = []
         for socket, flags in self._sockets:
-            with socket._driver.lock:
-                events = socket._core.ready(flags) & flags
+            events = socket._front.ready(flags)
             if events:
                 found.append((socket, events))
         return found + self._descriptors.wait(0)

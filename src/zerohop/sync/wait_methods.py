@@ -59,6 +59,9 @@ class WaitMethods(InsightMethods, SocketOptionAccess):
         if self._core.closed:
             raise ZMQError(Errno.ENOTSUP)
         wanted = int(flags)
+        ready = self._front.ready(wanted)
+        if ready:
+            return ready
         seconds = None if timeout is None or timeout < 0 else timeout / 1000
         return self._wait_until(
             lambda: self._core.ready(wanted) & wanted, wanted | POLLER, seconds, warn_of=wanted
