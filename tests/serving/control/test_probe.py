@@ -52,7 +52,7 @@ def in_time(seconds):
     [
         *("", "tcp://", "tcp://127.0.0.1", "tcp://127.0.0.1:0", "tcp://127.0.0.1:65536"),
         *("tcp://*:5555", "tcp://:5555", "tcp://127.0.0.1:x", "127.0.0.1:5555", "ipc://"),
-        *("inproc://here", "udp://127.0.0.1:5555", "http://127.0.0.1:5555"),
+        *("ipc://a\0b", "inproc://here", "udp://127.0.0.1:5555", "http://127.0.0.1:5555"),
     ],
 )
 def test_what_nobody_can_connect_to_is_said_to_be_that(endpoint):
@@ -112,6 +112,16 @@ def test_the_second_address_of_a_name_is_tried(monkeypatch):
             lambda *_, **__: [(socket.AF_INET, 1, 6, "", at) for at in places],
         )
         assert ping("tcp://twofold.example:1", LIMIT).code == "other_socket_type"
+
+
+def test_an_address_of_a_kind_that_this_machine_lacks_is_passed_over(monkeypatch):
+    with bound("zerohop", "PUB") as endpoint:
+        there = ("127.0.0.1", int(endpoint.rpartition(":")[2]))
+        places = [(socket.AF_APPLETALK, 1, 6, "", None), (socket.AF_INET, 1, 6, "", there)]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: places)
+        assert ping("tcp://twofold.example:1", LIMIT).code == "other_socket_type"
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: places[:1])
+        assert ping("tcp://foreign.example:1", LIMIT).code == "unreachable"
 
 
 def test_an_ipc_path_that_is_not_there_is_said(ipc_directory):

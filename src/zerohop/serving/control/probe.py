@@ -82,7 +82,12 @@ def ping(endpoint: str, timeout: float = 5.0, *, release: str | None = None) -> 
     opening = Opening(endpoint)
     error: OSError | None = None
     for tried, place in enumerate(places):
-        with socket.socket(place[0], socket.SOCK_STREAM) as sock:
+        try:
+            sock = socket.socket(place[0], socket.SOCK_STREAM)
+        except OSError as reason:  # a name has IPv6 addresses, and this machine has no IPv6
+            error = reason
+            continue
+        with sock:
             error = _connect(sock, place, _left(deadline) / (len(places) - tried))
             if error is None:
                 found = _meet(sock, place, opening, deadline)
@@ -93,8 +98,8 @@ def ping(endpoint: str, timeout: float = 5.0, *, release: str | None = None) -> 
 
 
 def _read_endpoint(endpoint: str) -> _Target | Finding:
-    if endpoint.startswith("ipc://") and len(endpoint) > 6 and _AF_UNIX is not None:
-        path = endpoint.removeprefix("ipc://")
+    path = endpoint.removeprefix("ipc://")
+    if path not in ("", endpoint) and "\0" not in path and _AF_UNIX is not None:
         octets = len(path.encode(errors="surrogateescape"))
         if octets > zmq.IPC_PATH_MAX_LEN:
             return find(
