@@ -19,6 +19,11 @@ LIMIT = 3
 ENGINES = st.sampled_from(["e0", "e1"])
 
 
+def tokens_in(stream):
+    """What is to be read."""
+    return [token for delta in stream.deltas for token in delta.token_ids]
+
+
 class StreamMachine(RuleBasedStateMachine):
     """Engines that restart and a clock that goes on; beside it, what each request should be."""
 
@@ -73,9 +78,8 @@ class StreamMachine(RuleBasedStateMachine):
 
     @rule(stream=streams)
     def read(self, stream):
-        read = [delta.token_ids[0] for delta in stream.deltas]
+        assert tokens_in(stream) == self.expected[stream.number]
         stream.deltas.clear()
-        assert read == self.expected[stream.number]
         self.expected[stream.number] = []
 
     @rule(stream=streams)
@@ -125,7 +129,7 @@ class StreamMachine(RuleBasedStateMachine):
     @invariant()
     def nothing_is_to_be_read_but_what_its_own_life_made_for_it(self):
         for stream in self.all:
-            assert [d.token_ids[0] for d in stream.deltas] == self.expected[stream.number]
+            assert tokens_in(stream) == self.expected[stream.number]
 
     @invariant()
     def the_loads_are_those_of_open_requests(self):

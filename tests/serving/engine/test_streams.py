@@ -22,11 +22,30 @@ def opened(*numbers, boot=BOOT, seconds=None, limit=4):
 
 def test_deltas_go_to_their_streams_in_order():
     table, (one, two) = opened(1, 2)
-    woken, overflown = table.deliver(BOOT, [Delta(1, [5]), Delta(2, [6]), Delta(1, [7])])
-    assert [d.token_ids for d in one.deltas] == [[5], [7]]
-    assert [d.token_ids for d in two.deltas] == [[6]]
-    assert set(woken) == {one, two}
-    assert overflown == []
+    for step in range(2):
+        woken, overflown = table.deliver(BOOT, [Delta(1, [5], None, step), Delta(2, [6])])
+        assert woken == ([] if step else [one, two])  # who has something was woken
+        assert overflown == []
+    assert [d.extra for d in one.deltas] == [0, 1]
+
+
+def test_tokens_of_several_steps_that_were_not_read_are_one_delta():
+    table, (one,) = opened(1)
+    table.deliver(BOOT, [Delta(1, [5])])
+    table.deliver(BOOT, [Delta(1, [6, 7])])
+    table.deliver(BOOT, [Delta(1, [8], "stop")])
+    assert list(one.deltas) == [Delta(1, [5, 6, 7, 8], "stop")]
+    assert one.ended
+
+
+def test_a_delta_with_something_else_in_it_stays_a_delta_of_its_own():
+    table, (one,) = opened(1)
+    given = [Delta(1, [5]), Delta(1, [6], None, "x"), Delta(1, [7])]
+    for delta in given:
+        table.deliver(BOOT, [delta])
+    assert list(one.deltas) == given
+    table.deliver(BOOT, [Delta(1, [8])])
+    assert one.deltas[-1].token_ids == [7, 8]
 
 
 def test_a_delta_with_finish_ends_the_stream_without_error():
@@ -124,7 +143,7 @@ def test_a_reader_that_takes_nothing_loses_its_stream_and_the_engine_is_to_be_to
         two.deltas.clear()
     woken, overflown = table.deliver(BOOT, [Delta(1, [2]), Delta(2, [2])])
     assert overflown == [one]
-    assert set(woken) == {one, two}
+    assert woken == [two]
     assert isinstance(one.error, SlowConsumer)
     assert not two.ended
 

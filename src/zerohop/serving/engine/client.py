@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import os
 import secrets
 from functools import partial
@@ -81,7 +82,8 @@ _NO_ENGINE = "no engine is ready; wait_for_engines() waits for one"
 class RequestStream:
     """What comes for one request: ``async for delta in stream``. For one reader.
 
-    Ends after the delta that has ``finish``. Who leaves early aborts the request in the engine: by
+    Ends after the delta that has ``finish``. What was made since the last delta was taken comes in
+    one, unless it has an ``extra``. Who leaves early aborts the request in the engine: by
     :meth:`aclose`, by ``async with``, by letting go of the stream, or where the task that waits for
     the next delta is cancelled.
 
@@ -163,7 +165,8 @@ class EngineClient:
         name: by which engines know it, in their logs.
         patience: when an engine is hung, or gone.
         default_deadline: seconds that a request has, where it isn't told; ``None``: no limit.
-        stream_limit: deltas that may wait to be read, of one stream.
+        stream_limit: tokens, or deltas with something else in them, that may wait to be read, of
+            one stream.
         end_hung: who is hung is taken for gone: its requests end.
         requests_fd: a listening descriptor to use for ``endpoint`` (option ``USE_FD``). It stays
             the caller's to close.
@@ -189,7 +192,7 @@ class EngineClient:
         name: str = "api",
         patience: Patience | None = None,
         default_deadline: float | None = 600.0,
-        stream_limit: int = 4096,
+        stream_limit: int = 65_536,
         end_hung: bool = False,
         requests_fd: int = -1,
         outputs_fd: int = -1,
@@ -214,7 +217,9 @@ class EngineClient:
         except BaseException:
             self._context.destroy(linger=0)
             raise
-        self._roster = Roster(name, self.boot, self.outputs_endpoint, patience or Patience())
+        patience = patience or Patience()
+        self._hung_after = patience.hung_after
+        self._roster = Roster(name, self.boot, self.outputs_endpoint, patience)
         self._streams = StreamTable(stream_limit)
         self._calls: dict[int, tuple[int, str, asyncio.Future[UtilityResult]]] = {}
         self._aborts: dict[bytes, list[int]] = {}
@@ -333,7 +338,10 @@ class EngineClient:
         boot = member.identity.boot
         stream = self._streams.open(number, member.identity.engine, boot, now, seconds)
         member.liveness.has_work(True, now)
-        self._arm()
+        timer = self._timer
+        soonest = now + min(self._hung_after, math.inf if seconds is None else seconds)
+        if timer is None or soonest < timer.when():
+            self._arm()
         return RequestStream(self, stream)
 
     async def call(
@@ -540,11 +548,22 @@ class EngineClient:
         async for record in self._records:
             identity = Identity.of(record.routing_id)
             if identity is not None:
-                self._loop.call_later(_LAST_OUTPUTS, self._lose, identity)
+                self._loop.call_later(_LAST_OUTPUTS, self._lose, identity, None)
 
-    def _lose(self, identity: Identity) -> None:
-        if not self._is_closed:
+    def _lose(self, identity: Identity, seq: int | None) -> None:
+        """Give an engine up, unless outputs have come since the last look: more may be on its way.
+
+        Args:
+            identity: whose connection broke.
+            seq: what was expected then; ``None``: this is the first look.
+        """
+        member = self._roster.of(identity.boot)
+        if member is None or self._is_closed:
+            return
+        if member.next_seq == seq:
             self._depart(self._roster.leave(identity, "its connection broke"))
+        else:
+            self._loop.call_later(_LAST_OUTPUTS, self._lose, identity, member.next_seq)
 
     def _depart(self, departure: Departure | None) -> None:
         if departure is None:

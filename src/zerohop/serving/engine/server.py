@@ -262,8 +262,11 @@ class EngineServer:
         wait = _RETRY_EVERY if self._owing else _LOOK_EVERY
         if give_up is not None:
             wait = min(wait, max(give_up - time.monotonic(), 0.0))
-        with contextlib.suppress(zmq.Again):
-            self._take(self._dealer.recv_multipart(timeout=wait), news)
+        try:
+            frames = self._dealer.recv_multipart(timeout=wait)
+        except zmq.Again:
+            return
+        self._take(frames, news)
 
     def _take_all(self, news: News) -> None:
         receive = self._dealer.recv_multipart
