@@ -11,7 +11,7 @@ from array import array
 from typing import Any
 
 from bench.case import Case, Part, Result, Role
-from bench.cases.reqrep import agreed, percentile, req_blocking
+from bench.cases.reqrep import agreed, percentile, rep_blocking, req_blocking
 from bench.clock import Clock
 from bench.stream import END, START, StreamError, make_pass
 
@@ -66,20 +66,9 @@ def pull(role: Role) -> Result:
 
 
 def rep(role: Role) -> Result:
-    """Return every request until the end marker; what each cost is the figure."""
-    socket = role.bind(role.library.open("REP"))
-    counted, before, clock = 0, 0, Clock()
-    while not (message := socket.recv()).startswith(END):
-        if message == START:
-            before = counted
-            clock.start()
-        else:
-            counted += 1
-        socket.send(message)
-    used = clock.stop()
-    socket.send(agreed(counted, message))
-    role.control.wait("stop")
-    return woken(counted - before, used)
+    """Return every request; what each cost is the figure."""
+    used = rep_blocking(role)
+    return woken(used.pop("answered"), used)
 
 
 def req(role: Role) -> Result:

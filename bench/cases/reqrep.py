@@ -147,11 +147,12 @@ def timed(samples: "array[int]", idle_s: float = 0.0) -> Result:
 
 
 def rep_blocking(role: Role) -> Result:
-    """Return every request until the end marker."""
+    """Return every request until the end marker; ``answered`` are those of the measured stretch."""
     socket = role.bind(role.library.open("REP"))
-    counted, clock = 0, Clock()
+    counted, before, clock = 0, 0, Clock()
     while not (message := socket.recv()).startswith(END):
         if message == START:
+            before = counted
             clock.start()
         else:
             counted += 1
@@ -159,7 +160,7 @@ def rep_blocking(role: Role) -> Result:
     used = clock.stop()
     socket.send(agreed(counted, message))
     role.control.wait("stop")
-    return used
+    return {"answered": counted - before, **used}
 
 
 async def rep_async(role: Role) -> Result:
