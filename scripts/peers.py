@@ -36,6 +36,7 @@ class Peer:
     Attributes:
         name: for the command line, the marks in the page, and the program.
         requirements: what pip installs.
+        bare: what pip installs without what it asks for: the rest is among the requirements.
         unwanted: what pip takes away again.
         light: whether it runs unless something else is asked for.
         limit: seconds that its program may take.
@@ -43,6 +44,7 @@ class Peer:
 
     name: str
     requirements: tuple[str, ...]
+    bare: tuple[str, ...] = ()
     unwanted: tuple[str, ...] = ()
     light: bool = True
     limit: float = 300
@@ -58,6 +60,21 @@ PEERS = {
             unwanted=("torchvision", "torchcodec", "torchaudio"),  # PyPI's break on this torch
             light=False,
             limit=900,
+        ),
+        Peer(
+            "lmcache",
+            (
+                *("torch==2.13.0", "numpy==2.2.6", "numba==0.68.1", "transformers==5.24.0"),
+                *("safetensors==0.8.0", "msgspec==0.23.0", "pyzmq==27.3.0", "nvtx==0.2.17"),
+                *("fastapi==0.141.1", "uvicorn==0.54.0", "httptools==0.9.0", "httpx==0.28.1"),
+                *("aiofile==3.12.3", "aiofiles==25.1.0", "aiohttp==3.14.5", "blake3==1.0.11"),
+                *("cachetools==8.0.2", "cryptography==50.0.2", "grpcio==1.85.3", "redis==8.1.0"),
+                *("protobuf==6.33.6", "psutil==7.2.2", "py-cpuinfo==9.0.0", "PyYAML==6.0.4"),
+                *("sortedcontainers==2.4.0", "opentelemetry-exporter-otlp==1.40.0"),
+                *("opentelemetry-sdk==1.40.0", "opentelemetry-exporter-prometheus==0.61b0"),
+            ),
+            bare=("lmcache==0.5.6",),  # or it brings CUDA, which nothing here can use
+            light=False,
         ),
     )
 }
@@ -91,17 +108,18 @@ def environment(peer: Peer) -> Path | None:
     """Return the interpreter of the peer's environment; ``None``, with a word, if there is none."""
     place = ENVIRONMENTS / peer.name
     python, ready = place / "bin" / "python", place / "ready"
-    wanted = "\n".join((*peer.requirements, *peer.unwanted))
+    wanted = "\n".join((*peer.requirements, *peer.bare, *peer.unwanted))
     if ready.exists() and ready.read_text() == wanted:
         return python
     print(f"{peer.name}: installing {', '.join(peer.requirements)} ...", file=sys.stderr)
     venv.create(place, with_pip=True, clear=True)
     pip = [str(python), "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    installed = subprocess.run(
-        [*pip, "install", "--only-binary", ":all:", *peer.requirements],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    install = [*pip, "install", "--only-binary", ":all:"]
+    installed = subprocess.run([*install, *peer.requirements], stderr=subprocess.PIPE, text=True)
+    if not installed.returncode and peer.bare:
+        installed = subprocess.run(
+            [*install, "--no-deps", *peer.bare], stderr=subprocess.PIPE, text=True
+        )
     if installed.returncode:
         reason = [line for line in installed.stderr.splitlines() if line.startswith("ERROR")]
         print(

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+from importlib import import_module
 from importlib.metadata import version
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -103,31 +104,29 @@ def their_server() -> Iterator[str]:
 
 async def ask_ours() -> None:
     """Their MP client, our server."""
-    import zmq
-    from lmcache.v1.multiprocess.custom_types import RegisterEngineDrivenContextPayload
-    from lmcache.v1.multiprocess.transport.zmq_impl.client import ZmqMultiprocessClient
-    from lmcache.v1.multiprocess.transport.zmq_impl.mq import MessageQueueClient
-
+    zmq, theirs = import_module("zmq"), "lmcache.v1.multiprocess"
+    payload = import_module(f"{theirs}.custom_types").RegisterEngineDrivenContextPayload
+    wrap = import_module(f"{theirs}.transport.zmq_impl.client").ZmqMultiprocessClient
+    connect = import_module(f"{theirs}.transport.zmq_impl.mq").MessageQueueClient
     with SyncLmcacheServer(chunk_size=512, handlers={"clear": forbid}) as server:
         context = zmq.Context()
-        client = ZmqMultiprocessClient(MessageQueueClient(server.endpoint, context))
+        client = wrap(connect(server.endpoint, context))
         told = [
             question.result(timeout=10)
             for question in (client.ping(None), client.get_chunk_size(), client.noop())
         ]
         say("our MP server: its PING, chunk size, NOOP", f"{told}", told == [True, 512, "OK"])
-        client.register_kv_cache_engine_driven_context(
-            RegisterEngineDrivenContextPayload(**CONTEXT)
-        ).result(timeout=10)
+        client.register_kv_cache_engine_driven_context(payload(**CONTEXT)).result(timeout=10)
         healthy = client.ping(7).result(timeout=10)
         known = [each.instance_id for each in server.instances]
         client.unregister_kv_cache_engine_driven_context(7).result(timeout=10)
         ok = bool(healthy) and known == [7] and server.instances == []
         say("its registration, PING of the instance, and its end", f"known in between: {known}", ok)
-        for what, question in (
+        questions: list[tuple[str, Callable[[], Any]]] = [
             ("an operation that we lack", lambda: client.query_prefetch_status("r")),
-            ("a handler that raises", lambda: client.clear()),
-        ):
+            ("a handler that raises", lambda: client.clear(False)),
+        ]
+        for what, question in questions:
             begun = time.monotonic()
             try:
                 question().result(timeout=10)
@@ -182,15 +181,14 @@ def register_with_their_controller() -> None:
 @contextlib.contextmanager
 def their_controller(ports: dict[str, int]) -> Iterator[Any]:
     """Their controller, in a thread with a loop, until the block ends."""
-    from lmcache.v1.cache_controller.controller_manager import LMCacheControllerManager
-
+    manager_of = import_module("lmcache.v1.cache_controller.controller_manager")
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
 
     async def make() -> Any:
         urls = {name: f"127.0.0.1:{port}" for name, port in ports.items()}
-        made = LMCacheControllerManager(urls, 0, 300)
+        made = manager_of.LMCacheControllerManager(urls, 0, 300)
         made.task = asyncio.ensure_future(made.start_all())
         return made
 
@@ -222,10 +220,9 @@ def their_keys(manager: Any) -> set[int]:
 
 def take_their_worker() -> None:
     """Their worker, with an engine that only says which chunks it has, and our controller."""
-    from lmcache.v1.cache_controller import worker as module
-    from lmcache.v1.config import LMCacheEngineConfig
-    from lmcache.v1.storage_backend.batched_message_sender import BatchedMessageSender
-
+    module: Any = import_module("lmcache.v1.cache_controller.worker")
+    settings = import_module("lmcache.v1.config").LMCacheEngineConfig
+    backend = import_module("lmcache.v1.storage_backend.batched_message_sender")
     open_socket = module.get_zmq_socket
 
     def on_the_loopback(context: Any, url: str, **how: Any) -> Any:
@@ -235,7 +232,7 @@ def take_their_worker() -> None:
     module.get_ip = lambda: "127.0.0.1"
     engine = Engine()
     with SyncLmcacheController() as controller:
-        config = LMCacheEngineConfig.from_defaults(
+        config = settings.from_defaults(
             enable_controller=True,
             lmcache_instance_id=WHO[0],
             controller_pull_url=controller.pull_endpoint.removeprefix("tcp://"),
@@ -259,7 +256,7 @@ def take_their_worker() -> None:
         worker = module.LMCacheWorker(config, metadata, engine)
         known = eventually(lambda: controller.workers() == [WHO])
         say("our controller: its worker registers", f"{controller.workers()}", known)
-        sender = BatchedMessageSender(metadata, config, LOCATION, worker)
+        sender = backend.BatchedMessageSender(metadata, config, LOCATION, worker)
         engine.change(sender, range(5000))
         ok = eventually(lambda: controller.keys(WHO, LOCATION) == engine.keys)
         found = len(controller.keys(WHO, LOCATION))
@@ -298,11 +295,10 @@ class Engine:
 
     def change(self, sender: Any, keys: range) -> None:
         """Put chunks into the cache, and tell the controller."""
-        from lmcache.v1.cache_controller.message import OpType
-
+        admit = import_module("lmcache.v1.cache_controller.message").OpType.ADMIT
         self.keys.update(keys)
         for key in keys:
-            sender.add_kv_op(OpType.ADMIT, key)
+            sender.add_kv_op(admit, key)
 
 
 def eventually(condition: Callable[[], bool]) -> bool:
