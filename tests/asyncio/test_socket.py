@@ -1,6 +1,7 @@
 """The asyncio Socket: its calls, where they differ from those of a blocking one."""
 
 import asyncio
+import time
 
 import numpy as np
 import pytest
@@ -231,6 +232,28 @@ async def test_many_subscriptions_go_together_and_all_arrive(net, monkeypatch):
         sub.unsubscribe(topic)
     assert [await xpub.recv() for _ in topics] == [b"\x00" + topic for topic in topics]
     assert len(writes) < 20
+
+
+async def test_who_asks_for_events_again_and_again_without_waiting_sees_what_comes(net):
+    pull = net.socket(zmq.PULL)
+    pull.bind(net.endpoint())
+    with zmq.Context() as context, context.socket(zmq.PUSH) as push:
+        push.connect(pull.last_endpoint)
+        await pull.wait_connected(timeout=8)
+        assert not pull.events & zmq.POLLIN
+        push.send(b"now")
+        until = time.monotonic() + 8
+        while not pull.events & zmq.POLLIN:
+            assert time.monotonic() < until
+    assert await pull.recv() == b"now"
+
+
+async def test_who_asks_for_events_of_a_closed_socket_is_told(net):
+    pull = net.socket(zmq.PULL)
+    pull.close()
+    with pytest.raises(zmq.ZMQError) as caught:
+        pull.get(zmq.EVENTS)
+    assert caught.value.errno == zmq.Errno.ENOTSOCK
 
 
 async def test_waiting_for_subscribers_counts_them(net):

@@ -25,7 +25,7 @@ from zerohop.api.socket import SocketBase
 from zerohop.asyncio.front import Front
 from zerohop.asyncio.futures import SENT, Received
 from zerohop.asyncio.waiting import Waiting
-from zerohop.constants import Errno, PollEvent
+from zerohop.constants import Errno, PollEvent, SocketOption
 from zerohop.errors import Again, ZMQError
 
 TYPE_CHECKING = False
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from zerohop.asyncio.sending import Sending
 
 POLLIN, POLLOUT = PollEvent.POLLIN, PollEvent.POLLOUT
+_EVENTS, _IN = SocketOption.EVENTS, int(POLLIN)
 
 
 class Socket(SocketBase):
@@ -65,6 +66,21 @@ class Socket(SocketBase):
     def _on_close(self) -> None:
         """Called by SocketBase when the socket has been closed, lock held."""
         self._front.end()
+
+    def get(self, option: int) -> int | bytes:
+        """Return an option's value, as :meth:`zerohop.Socket.get`.
+
+        For EVENTS it reads first what has come, if there is one connection and nothing to be
+        received. With more it is the loop that knows which to read: a program that asks again and
+        again has to await something in between (``await socket.poll()`` asks and waits).
+        """
+        value = super().get(option)
+        if option == _EVENTS and not int(value) & _IN and self._lives_here():
+            with self._driver.lock:
+                came = self._driver.read_now()
+            if came:
+                value = super().get(option)
+        return value
 
     def _announce(self, topic: bytes) -> None:
         """Called by SocketBase for a subscription, lock held."""
