@@ -334,12 +334,12 @@ class Pump:
 
     def _report(self) -> None:
         try:
-            from zerohop.io.log import log
+            from zerohop.io.report import report  # most programs have nothing to report
         except OSError:  # no descriptor is left to import with: later
             return
         reports = self.core.links.reports
-        for report in reports:
-            log.warning("%s", report)
+        for text in reports:
+            report(text)
         reports.clear()
 
     def woken(self) -> None:
