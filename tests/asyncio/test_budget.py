@@ -16,6 +16,8 @@ from zerohop.asyncio import turns
 from zerohop.io.lookout import VARIABLE
 
 SECONDS = 8.0
+MANY = 5000
+PARTS = [b"1", b"2", b"3", b"4", b"5"]
 
 
 @pytest.fixture(autouse=True)
@@ -75,16 +77,30 @@ async def all_there(pull, count):
     raise AssertionError("they never came")
 
 
+async def sent_to_a_pull(context, message):
+    """A PULL for which so many messages wait."""
+    push, pull = await linked(context, zmq.PUSH, zmq.PULL)
+    for _ in range(MANY):
+        push.send_multipart(message)
+    await all_there(pull, MANY)
+    return pull
+
+
+async def calls_each(operation, *args):
+    """Calls for each of so many operations, one after the other."""
+    with Calls() as calls:
+        for _ in range(MANY):
+            await operation(*args)
+    return calls.count / MANY
+
+
 def test_a_send_on_the_lane():
     """Of Python: send; of C: append. The rest is its share of writing."""
 
     async def body(context):
         push, _ = await linked(context, zmq.PUSH, zmq.PULL)
         await push.send(b"x")
-        with Calls() as calls:
-            for _ in range(5000):
-                await push.send(b"x")
-        return calls.count / 5000
+        return await calls_each(push.send, b"x")
 
     assert on_a_loop(body) < 3.5
 
@@ -93,14 +109,8 @@ def test_a_receive_from_the_lane():
     """Of Python: recv, __await__, __del__; of C: popleft."""
 
     async def body(context):
-        push, pull = await linked(context, zmq.PUSH, zmq.PULL)
-        for _ in range(5000):
-            push.send(b"x")
-        await all_there(pull, 5000)
-        with Calls() as calls:
-            for _ in range(5000):
-                await pull.recv()
-        return calls.count / 5000
+        pull = await sent_to_a_pull(context, [b"x"])
+        return await calls_each(pull.recv)
 
     assert on_a_loop(body) < 4.5
 
@@ -109,22 +119,16 @@ def test_a_receive_by_iteration():
     """It makes no awaitable: of Python __anext__, of C popleft."""
 
     async def body(context):
-        push, pull = await linked(context, zmq.PUSH, zmq.PULL)
-        for _ in range(5000):
-            push.send(b"x")
-        await all_there(pull, 5000)
+        pull = await sent_to_a_pull(context, [b"x"])
         count = 0
         with Calls() as calls:
             async for _ in pull:
                 count += 1
-                if count == 5000:
+                if count == MANY:
                     break
-        return calls.count / 5000
+        return calls.count / MANY
 
     assert on_a_loop(body) < 2.5
-
-
-PARTS = [b"1", b"2", b"3", b"4", b"5"]
 
 
 def test_a_send_of_several_parts_on_the_lane():
@@ -133,10 +137,7 @@ def test_a_send_of_several_parts_on_the_lane():
     async def body(context):
         push, _ = await linked(context, zmq.PUSH, zmq.PULL)
         await push.send_multipart(PARTS)
-        with Calls() as calls:
-            for _ in range(5000):
-                await push.send_multipart(PARTS)
-        return calls.count / 5000
+        return await calls_each(push.send_multipart, PARTS)
 
     assert on_a_loop(body) < 5.5
 
@@ -145,14 +146,8 @@ def test_a_receive_of_several_parts_from_the_lane():
     """As of one."""
 
     async def body(context):
-        push, pull = await linked(context, zmq.PUSH, zmq.PULL)
-        for _ in range(5000):
-            push.send_multipart(PARTS)
-        await all_there(pull, 5000)
-        with Calls() as calls:
-            for _ in range(5000):
-                await pull.recv_multipart()
-        return calls.count / 5000
+        pull = await sent_to_a_pull(context, PARTS)
+        return await calls_each(pull.recv_multipart)
 
     assert on_a_loop(body) < 4.5
 
@@ -168,10 +163,7 @@ def test_a_message_to_each_of_many_subscribers():
             sub.connect(pub.last_endpoint.decode())
         await pub.wait_for_subscribers(n=8)
         await pub.send(b"x")
-        with Calls() as calls:
-            for _ in range(5000):
-                await pub.send(b"x")
-        return calls.count / 5000
+        return await calls_each(pub.send, b"x")
 
     assert on_a_loop(body) < 12
 
@@ -236,16 +228,12 @@ def test_a_stream_of_messages_from_one_task_to_another():
     async def body(context):
         push, pull = await linked(context, zmq.PUSH, zmq.PULL)
 
-        async def send():
-            for _ in range(5000):
-                await push.send(b"x")
-
-        async def receive():
-            for _ in range(5000):
-                await pull.recv()
+        async def each(operation, *args):
+            for _ in range(MANY):
+                await operation(*args)
 
         with Calls() as calls:
-            await asyncio.gather(send(), receive())
-        return calls.count / 5000
+            await asyncio.gather(each(push.send, b"x"), each(pull.recv))
+        return calls.count / MANY
 
     assert on_a_loop(body) < 8.5
