@@ -29,8 +29,8 @@ _WIDEST = 16  # frames in a message that is looked for again: what is kept of ea
 def cut_run(data: bytes, header: bytes, position: int, messages: list[Message]) -> int:
     """Cut the messages from ``position`` on that have the very ``header`` of the one before.
 
-    Benchmarks and sensors send thousands of them. The windows grow with success, so that the last
-    one, which fails, wastes no more than was gained.
+    Returns:
+        Where the first one begins that has not, or is not whole.
     """
     size = header[1] if len(header) == 2 else int.from_bytes(header[1:])
     stride = len(header) + size
@@ -55,6 +55,9 @@ def cut_equal(data: bytes, position: int, messages: list[Message]) -> int:
     """Cut the messages from ``position`` on whose frames are of the sizes of the one before.
 
     Only where that one has several frames and is like the one before it.
+
+    Returns:
+        As :func:`cut_run`.
     """
     last, other = messages[-1], messages[-2] if len(messages) > 1 else b""
     if (
