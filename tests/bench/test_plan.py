@@ -1,5 +1,7 @@
 """Who plays what, and whether it fits the time that a run may take."""
 
+from pathlib import Path
+
 import pytest
 
 from bench.case import Settings
@@ -7,6 +9,7 @@ from bench.cases import all_cases
 from bench.contenders import BY_NAME, CONTENDERS
 from bench.plan import ENTRY_S, WHOLE_RUN_S, duration, entries, estimate_s, lineups
 
+ROOT = Path(__file__).parent.parent.parent
 EVERYTHING = entries(list(all_cases().values()), CONTENDERS)
 
 
@@ -25,6 +28,13 @@ def test_everything_fits_into_twenty_minutes_with_one_to_spare():
 @pytest.mark.parametrize("entry", EVERYTHING, ids=lambda e: f"{e.case.name} {e.transport}".strip())
 def test_a_case_over_one_transport_fits_into_a_minute(entry):
     assert entry.estimate_s(Settings()) < ENTRY_S
+
+
+def test_the_page_on_benchmarks_says_what_a_run_of_everything_takes():
+    page = (ROOT / "docs" / "explanation" / "benchmarks.md").read_text()
+    contenders = sum(len(entry.lineups) for entry in EVERYTHING)
+    minutes = estimate_s(EVERYTHING, Settings()) / 60
+    assert f"| **all** | {contenders} | | **{minutes:.1f} min** |" in page
 
 
 def test_an_estimate_is_rounds_times_contenders_times_a_round():
