@@ -356,13 +356,14 @@ def test_a_stream_is_for_one_reader(place):
 
 def test_a_stream_that_nobody_reads_ends_and_others_do_not(place):
     async def body():
-        async with EngineClient(place.free(), patience=PATIENT, stream_limit=5) as client:
-            with engine_in_thread(client.endpoint):
+        async with EngineClient(place.free(), patience=PATIENT, stream_limit=50) as client:
+            with engine_in_thread(client.endpoint) as engine:
                 await client.wait_for_engines(timeout=10)
-                slow = client.generate({"tokens": None})
-                tokens, _ = await tokens_of(client.generate({"tokens": 50}))
-                assert len(tokens) == 50  # and of the other one more than 5
-                with pytest.raises(SlowConsumer, match="more than 5 messages behind"):
+                slow, other = client.generate({"tokens": None}), client.generate({"tokens": 40})
+                await until(lambda: engine.aborted == [slow.number])
+                tokens, _ = await tokens_of(other)
+                assert len(tokens) == 40
+                with pytest.raises(SlowConsumer, match="more than 50 messages behind"):
                     await tokens_of(slow)
 
     run(body())
@@ -489,7 +490,7 @@ def test_two_api_servers_share_an_engine_and_each_has_its_own(place):
                 streams = [c.generate({"tokens": 20}) for c in (one, two, one, two)]
                 results = await asyncio.gather(*map(tokens_of, streams))
                 assert results == [(list(range(19, -1, -1)), "length")] * 4
-                assert one._streams.stale == two._streams.stale == 0
+                assert one.stale == two.stale == 0
 
     run(body())
 

@@ -93,6 +93,16 @@ class Member:
     def __post_init__(self) -> None:
         self.takes = self.identity.routing_id(b"r")
 
+    def status(self, load: Callable[[int], int]) -> EngineStatus:
+        """Return what users see of it.
+
+        Args:
+            load: how many requests an engine has, by its boot token.
+        """
+        identity = self.identity
+        open_ = load(identity.boot)
+        return EngineStatus(identity.engine, self.liveness.state, self.info, open_, self.work)
+
 
 class Roster:
     """All engines of one API server.

@@ -1,0 +1,414 @@
+"""An API server's sockets, and what goes over them: all that is not for its users.
+
+One task reads what engines say of themselves, one their outputs, one what becomes of connections;
+one timer watches deadlines and engines. Which streams there are, who is alive and what that means
+is decided in :mod:`~zerohop.serving.engine.streams` and :mod:`~zerohop.serving.engine.roster`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+from functools import partial
+from typing import Any
+
+import msgspec
+
+import zerohop as zmq
+import zerohop.asyncio
+from zerohop.serving.addresses import ipc_endpoint, outputs_beside
+from zerohop.serving.codec import decode_with
+from zerohop.serving.engine.buffers import PayloadDecoder, PayloadEncoder
+from zerohop.serving.engine.handshake import Identity, mismatch
+from zerohop.serving.engine.messages import (
+    Abort,
+    Beat,
+    FromEngine,
+    FromEngineOutputs,
+    Goodbye,
+    Hello,
+    Leaving,
+    Outputs,
+    Ready,
+    Refusal,
+    Start,
+)
+from zerohop.serving.engine.roster import Roster
+from zerohop.serving.engine.streams import StreamTable
+from zerohop.serving.errors import EngineDead, EngineOverloaded, Malformed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from zerohop.serving.engine.liveness import Patience
+    from zerohop.serving.engine.messages import UtilityResult, Welcome
+    from zerohop.serving.engine.roster import Departure, Member
+    from zerohop.serving.engine.streams import OpenStream
+    from zerohop.serving.errors import ProtocolMismatch
+
+__all__ = ["Channel"]
+
+_log = logging.getLogger(__name__)
+
+_HWM = 10_000  # messages that may wait for one engine, or be waiting from one
+_LAST_OUTPUTS = 0.02  # seconds without outputs, after which a broken connection is the end
+_LINGER_MS = 200  # for the goodbye
+
+
+class Channel:
+    """Everything between one API server and its engines.
+
+    Args:
+        endpoint: as of :class:`~zerohop.serving.EngineClient`, like those that follow.
+        outputs: likewise.
+        name: likewise.
+        patience: likewise.
+        stream_limit: likewise.
+        end_hung: likewise.
+        requests_fd: likewise.
+        outputs_fd: likewise.
+
+    Attributes:
+        boot: the boot token.
+        endpoint: where requests are bound.
+        outputs_endpoint: where outputs are bound.
+        malformed: messages that could not be read.
+        last_malformed: the last of them.
+        refusals: by engine, why it was not taken.
+        roster: the engines.
+        streams: the requests.
+        calls: of utilities, by number: the engine's boot token, the name, the answer.
+        encoder: of what is sent.
+        loop: the event loop, once it is started.
+
+    Raises:
+        ZMQError: an endpoint can't be bound.
+    """
+
+    loop: asyncio.AbstractEventLoop
+
+    def __init__(
+        self,
+        endpoint: str | None,
+        outputs: str | None,
+        name: str,
+        patience: Patience,
+        *,
+        stream_limit: int,
+        end_hung: bool,
+        requests_fd: int,
+        outputs_fd: int,
+    ) -> None:
+        self.boot = secrets.randbits(63)
+        self.malformed = 0
+        self.last_malformed: Malformed | None = None
+        self.refusals: dict[str, ProtocolMismatch] = {}
+        self._end_hung = end_hung
+        self._context = zerohop.asyncio.Context()
+        try:
+            self._router = self._context.socket(zmq.ROUTER)
+            self._router.router_mandatory = True  # or what has no room is thrown away
+            self._router.sndhwm = self._router.rcvhwm = _HWM
+            self._pull = self._context.socket(zmq.PULL)
+            self._pull.rcvhwm = _HWM
+            self._records = self._router.monitor_records(zmq.EVENT_DISCONNECTED)
+            place = endpoint or ipc_endpoint(f"engines of {os.getpid()}: {self.boot}")
+            self.endpoint = _bind(self._router, place, requests_fd)
+            place = outputs or outputs_beside(self.endpoint)
+            self.outputs_endpoint = _bind(self._pull, place, outputs_fd)
+        except BaseException:
+            self._context.destroy(linger=0)
+            raise
+        self.roster = Roster(name, self.boot, self.outputs_endpoint, patience)
+        self.streams = StreamTable(stream_limit)
+        self.calls: dict[int, tuple[int, str, asyncio.Future[UtilityResult]]] = {}
+        self.encoder = PayloadEncoder()
+        self._hung_after = patience.hung_after
+        self._aborts: dict[bytes, list[int]] = {}
+        self._control = msgspec.msgpack.Decoder(FromEngine).decode
+        self._decoder = PayloadDecoder(FromEngineOutputs)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._arrivals: set[asyncio.Future[None]] = set()
+        self._is_closed = False
+
+    def start(self) -> None:
+        """Begin to read, on the running loop."""
+        self.loop = asyncio.get_running_loop()
+        readers = (self._read_outputs(), self._read_control(), self._read_records())
+        self._tasks = [self.loop.create_task(each, name="zerohop-engines") for each in readers]
+
+    async def aclose(self) -> None:
+        """Say goodbye to the engines and end; what is open ends as ``EngineDead``."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for member in self.roster.members():
+            self.say(member.identity.routing_id(b"p"), Goodbye("it was closed"))
+            self._depart(self.roster.leave(member.identity, "this API server was closed"))
+        for waiting in self._arrivals:
+            waiting.cancel()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._records.close()
+        await self._context.aclose(linger=_LINGER_MS)
+
+    async def arrival(self) -> None:
+        """Wait until an engine becomes ready."""
+        arrival = self.loop.create_future()
+        self._arrivals.add(arrival)
+        try:
+            await arrival
+        finally:
+            self._arrivals.discard(arrival)
+
+    # What is said to engines
+
+    def send(self, member: Member, frames: list[Any]) -> None:
+        """Send to an engine's loop, or raise.
+
+        Raises:
+            EngineOverloaded: there is no room.
+            EngineDead: it is not there.
+        """
+        message = [member.takes, *frames]
+        sent: Any = self._router.send_multipart(message, zmq.DONTWAIT, copy=len(frames) == 1)
+        if not sent.done():  # it failed, and the turn is over: this is told in the next
+            sent.add_done_callback(partial(self._not_sent, member.identity))
+            return
+        match sent.exception():
+            case None:
+                return
+            case zmq.Again():
+                raise EngineOverloaded(member.identity.engine, _HWM)
+            case error:
+                raise EngineDead(member.identity.engine, f"no connection: {error}")
+
+    def say(self, routing_id: bytes, message: Any) -> bool:
+        """Send a message that may be lost; return whether it is on its way."""
+        frames = [routing_id, *self.encoder.frames(message)]
+        sent: Any = self._router.send_multipart(frames, zmq.DONTWAIT)
+        if not sent.done():
+            sent.add_done_callback(_look_at)
+            return False
+        return sent.exception() is None
+
+    def _not_sent(self, identity: Identity, sent: asyncio.Future[Any]) -> None:
+        """A request is lost: so is the engine, or somebody would wait for it."""
+        if not sent.cancelled() and (error := sent.exception()) is not None and not self._is_closed:
+            self._depart(self.roster.leave(identity, f"a request did not reach it: {error}"))
+
+    def abandon(self, stream: OpenStream) -> None:
+        """Nobody reads it any more."""
+        if self.streams.abort(stream):
+            self._abort([stream])
+
+    def _abort(self, streams: Iterable[OpenStream]) -> None:
+        """Tell the engines, in one message each for all that end in this turn of the loop."""
+        if not self._aborts:
+            self.loop.call_soon(self._send_aborts)
+        for stream in streams:
+            takes = Identity(stream.engine, stream.boot).routing_id(b"r")
+            self._aborts.setdefault(takes, []).append(stream.number)
+            self._has_less_work(stream.boot)
+
+    def _send_aborts(self) -> None:
+        aborts, self._aborts = self._aborts, {}
+        if self._is_closed:
+            return
+        for takes, numbers in aborts.items():
+            if not self.say(takes, Abort(numbers)):
+                _log.warning("%d aborts did not reach %s", len(numbers), Identity.of(takes))
+
+    # What engines say
+
+    async def _read_outputs(self) -> None:
+        receive = self._pull.recv_multipart
+        while True:
+            self._take_outputs(await receive())
+
+    def _take_outputs(self, frames: list[bytes]) -> None:
+        try:
+            message = self._decoder.message(frames)
+        except Malformed as error:
+            self._note(error)
+            return
+        now = self.loop.time()
+        match message:
+            case Outputs():
+                counts, departure = self.roster.outputs(message, now)
+                if counts:
+                    self._deliver(message)
+                elif departure is None:
+                    self.streams.stale += len(message.deltas)
+                self._depart(departure)
+            case Ready():
+                if self.roster.ready(message, now) is not None:
+                    self._wake_arrivals()
+            case Leaving():
+                if message.server == self.boot and (who := self.roster.of(message.boot)):
+                    self._depart(self.roster.leave(who.identity, message.reason))
+
+    def _deliver(self, outputs: Outputs) -> None:
+        streams = self.streams
+        woken, overflown = streams.deliver(outputs.boot, outputs.deltas)
+        if outputs.ended:
+            woken += streams.end(outputs.boot, outputs.ended)
+        if overflown:
+            self._abort(overflown)
+        _wake(woken)
+        for result in outputs.results:
+            call = self.calls.get(result.number)
+            if call is not None and call[0] == outputs.boot and not call[2].done():
+                call[2].set_result(result)
+        self._has_less_work(outputs.boot)
+
+    def _has_less_work(self, boot: int) -> None:
+        if not self.streams.load(boot):
+            self.roster.has_work(boot, False, self.loop.time())
+
+    async def _read_control(self) -> None:
+        receive = self._router.recv_multipart
+        while True:
+            self._take_control(await receive())
+
+    def _take_control(self, frames: list[bytes]) -> None:
+        routing_id = frames[0]
+        identity = Identity.of(routing_id)
+        try:
+            message = decode_with(self._control, frames[-1])
+        except Malformed as error:
+            self._note(error)
+            return
+        if identity is None:
+            self._note(Malformed(routing_id, "it is no routing id of an engine"))
+            return
+        now = self.loop.time()
+        match message:
+            case Hello():
+                answer, departure = self.roster.hello(identity, message, now)
+                self._depart(departure)
+                self._take_in(identity, answer)
+                self.say(routing_id, answer)
+            case Beat():
+                seen, to_start = self.roster.beat(identity, message, now)
+                self.say(routing_id, seen)
+                if to_start is not None:
+                    self.say(to_start.takes, Start(self.boot))  # if it is there yet
+        self._arm()
+
+    def _take_in(self, identity: Identity, answer: Welcome | Refusal) -> None:
+        if isinstance(answer, Refusal):
+            if identity.engine not in self.refusals:
+                _log.warning(
+                    "engine %s is refused: %s", identity.engine, mismatch(answer, engine=False)
+                )
+            self.refusals[identity.engine] = mismatch(answer, engine=False)
+        else:
+            self.refusals.pop(identity.engine, None)
+
+    async def _read_records(self) -> None:
+        """A connection that broke is the end of its engine, once its last outputs are here."""
+        async for record in self._records:
+            identity = Identity.of(record.routing_id)
+            if identity is not None:
+                self.loop.call_later(_LAST_OUTPUTS, self._lose, identity, None)
+
+    def _lose(self, identity: Identity, seq: int | None) -> None:
+        """Give an engine up, unless outputs have come since the last look: more may be on its way.
+
+        Args:
+            identity: whose connection broke.
+            seq: what was expected then; ``None``: this is the first look.
+        """
+        member = self.roster.of(identity.boot)
+        if member is None or self._is_closed:
+            return
+        if member.next_seq == seq:
+            self._depart(self.roster.leave(identity, "its connection broke"))
+        else:
+            self.loop.call_later(_LAST_OUTPUTS, self._lose, identity, member.next_seq)
+
+    def _depart(self, departure: Departure | None) -> None:
+        if departure is None:
+            return
+        identity, reason = departure.identity, departure.reason
+        _log.warning("engine %s is gone: %s", identity.engine, reason)
+        _wake(self.streams.engine_gone(identity.boot, reason))
+        for boot, name, answer in self.calls.values():
+            if boot == identity.boot and not answer.done():
+                answer.set_exception(
+                    EngineDead(identity.engine, f"{reason}; it was asked for {name!r}")
+                )
+
+    def _note(self, error: Malformed) -> None:
+        self.malformed += 1
+        self.last_malformed = error
+        if self.malformed & (self.malformed - 1) == 0:  # the first, the second, the fourth ...
+            _log.warning("message %d that can't be read: %s", self.malformed, error)
+
+    def _wake_arrivals(self) -> None:
+        for arrival in self._arrivals:
+            if not arrival.done():
+                arrival.set_result(None)
+
+    # Time
+
+    def arm_for(self, seconds: float | None, now: float) -> None:
+        """A request was opened: the timer may have to go off sooner."""
+        soonest = now + (self._hung_after if seconds is None else min(self._hung_after, seconds))
+        timer = self._timer
+        if timer is None or soonest < timer.when():
+            self._arm()
+
+    def _arm(self) -> None:
+        """Have the timer go off at the next deadline; it may go off too soon, never too late."""
+        deadlines = (self.roster.next_deadline(), self.streams.next_deadline())
+        soonest = min((each for each in deadlines if each is not None), default=None)
+        if soonest is None or self._is_closed:
+            return
+        if self._timer is not None:
+            if self._timer.when() <= soonest:
+                return
+            self._timer.cancel()
+        self._timer = self.loop.call_at(soonest, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        now = self.loop.time()
+        for departure in self.roster.handle_deadline(now, end_hung=self._end_hung):
+            self._depart(departure)
+        late = self.streams.handle_deadline(now)
+        if late:
+            self._abort(late)
+            _wake(late)
+        self._arm()
+
+
+def _bind(socket: Any, endpoint: str, descriptor: int) -> str:
+    """Bind, and return where."""
+    socket.ipv6 = "[" in endpoint
+    if descriptor != -1:
+        socket.use_fd = descriptor
+    socket.bind(endpoint)
+    bound: str = socket.last_endpoint.decode()
+    return bound
+
+
+def _wake(streams: Iterable[OpenStream]) -> None:
+    for stream in streams:
+        waiter = stream.waiter
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+
+def _look_at(sent: asyncio.Future[Any]) -> None:
+    """Its error is known, so that asyncio does not speak of it."""
+    if not sent.cancelled():
+        sent.exception()
