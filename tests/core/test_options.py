@@ -10,13 +10,9 @@ import zmq
 
 from zerohop.constants import EINVAL, ContextOption, SecurityMechanism, SocketOption, SocketType
 from zerohop.core.option_table import TABLE
-from zerohop.core.options import (
-    ContextOptions,
-    IpcOptions,
-    SocketOptions,
-    Subscription,
-)
+from zerohop.core.options import ContextOptions, SocketOptions, Subscription
 from zerohop.core.reconnect import ReconnectOptions
+from zerohop.core.system_options import IpcOptions
 from zerohop.errors import UsageError
 from zerohop.wire.heartbeat import HeartbeatOptions
 
@@ -324,34 +320,11 @@ def test_keys_are_kept_as_their_32_octets():
     assert options.mechanism is SecurityMechanism.CURVE
 
 
-def test_metadata_and_filters_add_up():
+def test_metadata_adds_up():
     options = SocketOptions()
-    for option, value in [
-        (O.METADATA, b"X-role:engine"),
-        (O.METADATA, b"X-rank:3"),
-        (O.TCP_ACCEPT_FILTER, b"10.1.2.3/8"),
-        (O.TCP_ACCEPT_FILTER, b"::1"),
-        (O.IPC_FILTER_UID, 1000),
-        (O.IPC_FILTER_PID, 7),
-        (O.IPC_FILTER_GID, 50),
-    ]:
-        options.set(option, value, SocketType.PULL)
+    options.set(O.METADATA, b"X-role:engine", SocketType.PULL)
+    options.set(O.METADATA, b"X-rank:3", SocketType.PULL)
     assert options.metadata == {"X-role": b"engine", "X-rank": b"3"}
-    tcp = options.frozen().tcp
-    assert [tcp.admits(a) for a in ("10.9.9.9", "::1", "::ffff:10.0.0.1", "fe80::1%eth0")] == [
-        *(True, True, True, False),
-    ]
-    ipc = options.frozen().ipc
-    assert ipc.filtered
-    assert [ipc.admits(*who) for who in ((7, 0, 0), (0, 1000, 0), (0, 0, 50), (1, 1, 1))] == [
-        *(True, True, True, False),
-    ]
-
-
-def test_without_filters_everybody_is_admitted():
-    assert SocketOptions().frozen().tcp.admits("192.0.2.1")
-    assert SocketOptions().frozen().ipc.admits(1, 2, 3)
-    assert not SocketOptions().frozen().ipc.filtered
 
 
 def test_each_layer_gets_the_few_options_that_are_its_business():
@@ -398,24 +371,6 @@ def test_what_follows_from_frozen_options_is_found_once():
     assert frozen.tcp is frozen.tcp
     assert frozen.heartbeat is frozen.heartbeat
     assert repr(frozen) == "SocketOptions()"
-
-
-def test_a_backlog_that_was_not_set_is_as_long_as_it_may_be():
-    """libzmq listens with the 100 that its manual names: a burst of clients is turned away then."""
-    options = SocketOptions()
-    assert options.get(O.BACKLOG, SocketType.PULL) == 100
-    assert options.frozen().tcp.backlog == options.frozen().ipc.backlog == 4096
-    options.set(O.BACKLOG, 100, SocketType.PULL)
-    assert options.frozen().tcp.backlog == options.frozen().ipc.backlog == 100
-
-
-def test_a_unix_domain_socket_has_room_for_two_messages_of_256_kib_unless_it_is_told_otherwise():
-    options = SocketOptions()
-    assert options.get(O.SNDBUF, SocketType.PUSH) == -1
-    assert options.frozen().ipc.sndbuf == 512 * 1024
-    assert options.frozen().tcp.sndbuf == -1, "TCP's grows with the need"
-    options.set(O.SNDBUF, 65_536, SocketType.PUSH)
-    assert options.frozen().ipc.sndbuf == options.frozen().tcp.sndbuf == 65_536
 
 
 @pytest.mark.parametrize(("timeout", "seconds"), [(0, 0.0), (500, 0.5)])

@@ -36,95 +36,19 @@ if TYPE_CHECKING:
 
     from zerohop.core.option_shapes import Network
     from zerohop.core.option_table import Option
+    from zerohop.core.system_options import IpcOptions, TcpOptions
     from zerohop.wire.heartbeat import HeartbeatOptions
 
 __all__ = [
     "ContextOptions",
     "EndpointOptions",
-    "IpcOptions",
     "SocketOptions",
     "Subscription",
-    "TcpOptions",
 ]
 
 _INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
-# Where BACKLOG is not set. libzmq listens with its default, 100: of a thousand clients that come at
-# once the kernel turns most away then, and they try again a second later, and three.
-_BACKLOG = 4096
-# Octets that a Unix-domain socket holds until they are read, where SNDBUF is not set; the system
-# may grant less. It does not let them grow with the need, as for TCP, and lets the writer go on
-# only when three quarters are read: with its 208 KiB both ends wait for each other at each message
-# of 256 KiB. With this it takes two thirds to three quarters of the time (bench: pushpull-256k).
-_IPC_SNDBUF = 512 * 1024
 _SECRET = frozenset({"socks_password", "plain_password", "curve_secretkey"})
-
-
-class TcpOptions(Value):
-    """What is set on a TCP socket of the system. -1: leave it as the system has it.
-
-    Attributes:
-        backlog: connections that the system keeps until they are accepted.
-        sndbuf, rcvbuf: octets.
-        keepalive, keepalive_idle, keepalive_intvl, keepalive_cnt: as the options; seconds.
-        maxrt: seconds, None: leave it.
-        connect_timeout: seconds, None: as long as the system takes.
-        bindtodevice: name of a device, or ``""``.
-        use_fd: a listening descriptor to adopt, or None.
-        accept_filters: networks whose peers are accepted; empty: everybody.
-        socks_proxy: ``host:port``, or ``""``; with its name and password.
-    """
-
-    ipv6: bool
-    backlog: int
-    sndbuf: int
-    rcvbuf: int
-    tos: int
-    keepalive: int
-    keepalive_idle: int
-    keepalive_intvl: int
-    keepalive_cnt: int
-    maxrt: float | None
-    connect_timeout: float | None
-    bindtodevice: str
-    use_fd: int | None
-    accept_filters: frozenset[Network]
-    socks_proxy: str
-    socks_username: bytes
-    socks_password: bytes
-
-    not_shown = frozenset({"socks_password"})
-
-    def admits(self, host: str) -> bool:
-        """Whether a peer at this numeric address may connect (TCP_ACCEPT_FILTER)."""
-        if not self.accept_filters:
-            return True
-        import ipaddress  # 1 ms, for a rare option
-
-        address = ipaddress.ip_address(host.partition("%")[0])
-        mapped = getattr(address, "ipv4_mapped", None)  # an IPv4 peer of an IPv6 listener
-        return any((mapped or address) in network for network in self.accept_filters)
-
-
-class IpcOptions(Value):
-    """What is set on, and asked of, a Unix-domain socket; -1: leave it as the system has it."""
-
-    backlog: int
-    sndbuf: int
-    rcvbuf: int
-    use_fd: int | None
-    pids: frozenset[int]
-    uids: frozenset[int]
-    gids: frozenset[int]
-
-    @property
-    def filtered(self) -> bool:
-        """Whether the peer's credentials matter at all."""
-        return bool(self.pids or self.uids or self.gids)
-
-    def admits(self, pid: int, uid: int, gid: int) -> bool:
-        """Whether a peer process may connect: one match is enough (IPC_FILTER_PID, _UID, _GID)."""
-        return not self.filtered or pid in self.pids or uid in self.uids or gid in self.gids
 
 
 class Subscription(Value):
@@ -352,38 +276,16 @@ class EndpointOptions(SocketOptions):
     @cached_property
     def tcp(self) -> TcpOptions:
         """What the TCP sockets of an endpoint need."""
-        return TcpOptions(
-            ipv6=self.ipv6,
-            backlog=self.values.get("backlog", _BACKLOG),
-            sndbuf=self.sndbuf,
-            rcvbuf=self.rcvbuf,
-            tos=self.tos,
-            keepalive=self.tcp_keepalive,
-            keepalive_idle=self.tcp_keepalive_idle,
-            keepalive_intvl=self.tcp_keepalive_intvl,
-            keepalive_cnt=self.tcp_keepalive_cnt,
-            maxrt=self.tcp_maxrt,
-            connect_timeout=self.connect_timeout,
-            bindtodevice=self.bindtodevice.decode("utf-8", "surrogateescape"),
-            use_fd=self.use_fd,
-            accept_filters=self.tcp_accept_filters,
-            socks_proxy=self.socks_proxy.decode("utf-8", "surrogateescape"),
-            socks_username=self.socks_username,
-            socks_password=self.socks_password,
-        )
+        from zerohop.core.system_options import tcp_options  # a program over inproc has none
+
+        return tcp_options(self)
 
     @cached_property
     def ipc(self) -> IpcOptions:
         """What the Unix-domain sockets of an endpoint need."""
-        return IpcOptions(
-            backlog=self.values.get("backlog", _BACKLOG),
-            sndbuf=self.values.get("sndbuf", _IPC_SNDBUF),
-            rcvbuf=self.rcvbuf,
-            use_fd=self.use_fd,
-            pids=self.ipc_filter_pids,
-            uids=self.ipc_filter_uids,
-            gids=self.ipc_filter_gids,
-        )
+        from zerohop.core.system_options import ipc_options  # likewise
+
+        return ipc_options(self)
 
 
 def _nobodys() -> EndpointOptions | None:

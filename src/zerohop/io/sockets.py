@@ -9,7 +9,7 @@ from zerohop.errors import EndpointError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from zerohop.core.options import IpcOptions, TcpOptions
+    from zerohop.core.system_options import IpcOptions, TcpOptions
 
 
 def check_ipc(endpoint: str) -> None:
