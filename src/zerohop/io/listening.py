@@ -92,8 +92,17 @@ def open_listener(
         raise EndpointError(
             error.errno or errno.EINVAL,
             endpoint=str(endpoint),
-            hint=f"the system says: {error.strerror}",
+            hint=_why_not(endpoint, error),
         ) from error
+
+
+def _why_not(endpoint: TcpEndpoint | IpcEndpoint, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE and isinstance(endpoint, TcpEndpoint):
+        return (
+            "another socket has that address and port; close it or unbind it, bind to another "
+            "port, or to port * for one that is free"
+        )
+    return f"the system says: {error.strerror}"
 
 
 def _adopt(
