@@ -12,8 +12,26 @@ Each name is imported when it is first asked for: who reads KV events needs no e
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from zerohop.serving.addresses import ipc_endpoint
+    from zerohop.serving.control.asyncio_client import ControlClient, ControlWorker
+    from zerohop.serving.control.asyncio_server import ControlServer
+    from zerohop.serving.control.client import SyncControlClient, SyncControlWorker
     from zerohop.serving.control.findings import Finding
+    from zerohop.serving.control.lmcache.client import LmcacheClient, SyncLmcacheClient
+    from zerohop.serving.control.lmcache.controller import SyncLmcacheController, SyncLmcacheWorker
+    from zerohop.serving.control.lmcache.server import LmcacheServer, SyncLmcacheServer
+    from zerohop.serving.control.membership import (
+        CommandEnded,
+        CommandLost,
+        MembershipOptions,
+        WorkerChanged,
+        WorkerGone,
+        WorkerJoined,
+        WorkerSynced,
+        WorkerView,
+    )
     from zerohop.serving.control.probe import ping
+    from zerohop.serving.control.protocol import Operation, Protocol
+    from zerohop.serving.control.server import SyncControlServer
     from zerohop.serving.engine.client import EngineClient, RequestStream
     from zerohop.serving.engine.liveness import EngineState, Patience
     from zerohop.serving.engine.messages import Delta, Request
@@ -56,6 +74,42 @@ if TYPE_CHECKING:
     from zerohop.serving.kv.subscriber import SyncKvEventSubscriber
 
 _IMPORTED_LATER = {
+    "zerohop.serving.control.asyncio_client": (
+        "ControlClient",
+        "ControlWorker",
+    ),
+    "zerohop.serving.control.asyncio_server": ("ControlServer",),
+    "zerohop.serving.control.client": (
+        "SyncControlClient",
+        "SyncControlWorker",
+    ),
+    "zerohop.serving.control.lmcache.client": (
+        "LmcacheClient",
+        "SyncLmcacheClient",
+    ),
+    "zerohop.serving.control.lmcache.controller": (
+        "SyncLmcacheController",
+        "SyncLmcacheWorker",
+    ),
+    "zerohop.serving.control.lmcache.server": (
+        "LmcacheServer",
+        "SyncLmcacheServer",
+    ),
+    "zerohop.serving.control.membership": (
+        "CommandEnded",
+        "CommandLost",
+        "MembershipOptions",
+        "WorkerChanged",
+        "WorkerGone",
+        "WorkerJoined",
+        "WorkerSynced",
+        "WorkerView",
+    ),
+    "zerohop.serving.control.protocol": (
+        "Operation",
+        "Protocol",
+    ),
+    "zerohop.serving.control.server": ("SyncControlServer",),
     "zerohop.serving.addresses": ("ipc_endpoint",),
     "zerohop.serving.control.findings": ("Finding",),
     "zerohop.serving.control.probe": ("ping",),
@@ -108,6 +162,11 @@ __all__ = [
     "BatchRecording",
     "BlockRemoved",
     "BlockStored",
+    "CommandEnded",
+    "CommandLost",
+    "ControlClient",
+    "ControlServer",
+    "ControlWorker",
     "DeadlineExceeded",
     "Delta",
     "EngineClient",
@@ -122,13 +181,18 @@ __all__ = [
     "HealthChanged",
     "KvEventPublisher",
     "KvEventSubscriber",
+    "LmcacheClient",
+    "LmcacheServer",
     "Lost",
     "Malformed",
+    "MembershipOptions",
     "MissingHandlers",
     "News",
     "NoAnswer",
+    "Operation",
     "Patience",
     "PresentBlocks",
+    "Protocol",
     "ProtocolMismatch",
     "Request",
     "RequestRefused",
@@ -137,11 +201,23 @@ __all__ = [
     "ServingError",
     "SlowConsumer",
     "Snapshot",
+    "SyncControlClient",
+    "SyncControlServer",
+    "SyncControlWorker",
     "SyncKvEventSubscriber",
+    "SyncLmcacheClient",
+    "SyncLmcacheController",
+    "SyncLmcacheServer",
+    "SyncLmcacheWorker",
     "Undecodable",
     "Unencodable",
     "UnknownEvent",
     "UtilityFailed",
+    "WorkerChanged",
+    "WorkerGone",
+    "WorkerJoined",
+    "WorkerSynced",
+    "WorkerView",
     "ipc_endpoint",
     "ping",
     "play_batches",
