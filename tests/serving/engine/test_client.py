@@ -5,6 +5,8 @@ import gc
 import logging
 import signal
 import socket
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -476,6 +478,37 @@ def test_an_api_server_that_restarts_finds_the_engine_and_no_old_requests(place)
                     assert await tokens_of(new.generate({"tokens": 1})) == ([0], "length")
 
     run(body())
+
+
+API_SERVER = """
+import asyncio, sys
+from zerohop.serving import EngineClient, Patience
+
+async def main():
+    async with EngineClient(sys.argv[1], patience=Patience(0.1, 1, 1)) as client:
+        await client.wait_for_engines(timeout=20)
+        async for delta in client.generate({"tokens": None}):
+            print(delta.number, flush=True)
+
+asyncio.run(main())
+"""
+
+
+def test_an_api_server_that_is_killed_loses_its_requests_in_the_engine(place, ipc_directory):
+    endpoint = ipc_endpoint("to be killed", ipc_directory)
+    with engine_in_thread(endpoint) as engine:
+        command = [sys.executable, "-c", API_SERVER, endpoint]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            number = int(process.stdout.readline())
+            process.kill()
+        asyncio.run(until(lambda: engine.aborted == [number]))
+
+        async def body():
+            async with EngineClient(endpoint, patience=PATIENT) as client:
+                await client.wait_for_engines(timeout=10)
+                assert await client.call("open") == 0
+
+        run(body())
 
 
 def test_two_api_servers_share_an_engine_and_each_has_its_own(place):
