@@ -12,7 +12,8 @@ def report(text: str) -> None:
     program is about to end by KeyboardInterrupt, and the exit status is 1 and not the signal.
     """
     logging = sys.modules.get("logging")
-    if logging is not None and hasattr(logging, "getLogger"):  # else somebody has just begun to import it
+    # Without getLogger somebody has just begun to import it.
+    if logging is not None and hasattr(logging, "getLogger"):
         logging.getLogger("zerohop").warning("%s", text)
     elif sys.stderr is not None:
         try:
