@@ -110,6 +110,12 @@ class TestRequest:
         assert unpack(found.frames[0]) is None
         assert "a request has two frames at least" in unpack(found.frames[1])
 
+    def test_may_have_arguments_as_they_come(self):
+        anything = Handlers(Protocol("any", (Operation("do", None),)), {"do": lambda a: a})
+        assert anything.find(encode_call(1, "do")).arguments == ()
+        assert anything.find(encode_call(1, "do", 1, "b", None)).arguments == (1, "b", None)
+        assert anything.find([pack(1), pack("do"), b"\xc1"]).kind == "wrong_arguments"
+
     def test_of_a_stream_is_passed_on(self, cache):
         assert cache.find([pack(1), b"", b"ack"]) == Credit(pack(1), True)
 

@@ -48,17 +48,19 @@ class Operation:
 
     Attributes:
         name: what it is asked for by.
-        arguments: their types, as msgspec checks them.
+        arguments: their types, as msgspec checks them; ``None``: as they come, any number.
         optional: how many of the last arguments may be left out.
         number: it may be asked for by, too.
     """
 
     name: str
-    arguments: tuple[Any, ...] = ()
+    arguments: tuple[Any, ...] | None = ()
     optional: int = 0
     number: int | None = None
 
 
+_Entry: TypeAlias = "tuple[Operation, Callable[..., Any], Sequence[Callable[[bytes], Any]] | None]"
+_decode_anything = msgspec.msgpack.Decoder().decode
 PING = Operation("ping", (Any,), optional=1, number=22)  # LMCache's number of it
 
 
@@ -180,11 +182,13 @@ class Handlers:
                 f"handlers for what protocol {protocol.name} does not name: "
                 f"{', '.join(sorted(foreign))}"
             )
-        self._entries: dict[int | str, tuple[Operation, Callable[..., Any], list[Any]]] = {}
+        self._entries: dict[int | str, _Entry] = {}
         for operation in protocol.operations:
             handler = have[operation.name]
-            _check_arguments(operation, handler)
-            decoders = [msgspec.msgpack.Decoder(each).decode for each in operation.arguments]
+            decoders = None
+            if operation.arguments is not None:
+                _check_arguments(operation, handler, len(operation.arguments))
+                decoders = [msgspec.msgpack.Decoder(each).decode for each in operation.arguments]
             entry = operation, handler, decoders
             self._entries[operation.name] = entry
             if operation.number is not None:
@@ -203,6 +207,8 @@ class Handlers:
             reason = f"protocol {self.protocol.name} has no operation {request.operation!r:.64}"
             return self._refuse(request, "unknown_operation", reason)
         operation, handler, decoders = entry
+        if decoders is None:
+            decoders = [_decode_anything] * len(request.arguments)
         count, most = len(request.arguments), len(decoders)
         if not most - operation.optional <= count <= most:
             least = f"{most - operation.optional} to " if operation.optional else ""
@@ -247,8 +253,7 @@ class Handlers:
         return self._refuse(Request(uid, NIL.hex()), "malformed", reason)
 
 
-def _check_arguments(operation: Operation, handler: Callable[..., Any]) -> None:
-    most = len(operation.arguments)
+def _check_arguments(operation: Operation, handler: Callable[..., Any], most: int) -> None:
     try:
         signature = inspect.signature(handler)
     except ValueError:  # a builtin that does not tell

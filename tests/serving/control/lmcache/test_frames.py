@@ -64,6 +64,12 @@ class TestPing:
     def test_is_answered_by_a_boot_token(self):
         assert classify_ping_reply(encode_reply(PING, 1234), 7) == Pong(1234)
 
+    def test_of_an_older_release_is_not_answered_by_an_integer(self):
+        """0.5.0 answers 0.4.7's PING with its chunk size."""
+        request = parse_request(ping_request(7, "0.4.7"))
+        found = classify_ping_reply(encode_reply(request, 256), 7, "0.4.7")
+        assert found.reason == "a ping of 0.4.7 is not answered by 256"
+
     @pytest.mark.parametrize("token", [0, 1])
     def test_is_answered_by_a_boot_token_that_looks_like_a_truth_value(self, token):
         assert classify_ping_reply(encode_reply(PING, token), 7) == Pong(token)
@@ -89,8 +95,8 @@ class TestPing:
             ([b"\x08", b"\x16", TRUE], "it answers request 8, not 7"),
             ([b"\x07", b"\x14", TRUE], "it is of operation 20, not of PING"),
             ([b"\x07", b"\x16", FALSE], "the server says that it is not well"),
-            ([b"\x07", b"\x16"], "not by None"),
-            ([b"\x07", b"\x16", b"\xa2OK"], "not by 'OK'"),
+            ([b"\x07", b"\x16"], "a ping of 0.5.6 is not answered by None"),
+            ([b"\x07", b"\x16", b"\xa2OK"], "is not answered by 'OK'"),
         ],
     )
     def test_is_not_answered_by_anything_else(self, frames, reason):

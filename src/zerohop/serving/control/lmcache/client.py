@@ -35,10 +35,10 @@ def _ping_arguments(instance_id: int | None, release: str) -> tuple[int | None, 
     return () if release in PING_HAS_NO_ARGUMENT else (instance_id,)
 
 
-def _is_well(result: Any) -> bool:
-    """Whether a PING was answered so; an integer is a boot token, and an answer."""
-    if not isinstance(result, int):
-        raise ProtocolMismatch("what a PING is answered with", "bool or int", result)
+def _is_well(result: Any, release: str) -> bool:
+    """Whether a PING was answered so; of the latest release, an integer is a boot token."""
+    if not isinstance(result, int if release == LATEST else bool):
+        raise ProtocolMismatch(f"what a PING of {release} is answered with", "bool", result)
     return result is not False
 
 
@@ -80,7 +80,8 @@ class SyncLmcacheClient:
             NoAnswer: there was none in time.
             ProtocolMismatch: what came is no answer to a PING: it is of another release.
         """
-        return _is_well(self.call("ping", *_ping_arguments(instance_id, self._release)))
+        arguments = _ping_arguments(instance_id, self._release)
+        return _is_well(self.call("ping", *arguments), self._release)
 
     def close(self) -> None:
         """Ask no more."""
@@ -136,7 +137,8 @@ class LmcacheClient:
             NoAnswer: there was none in time.
             ProtocolMismatch: what came is no answer to a PING: it is of another release.
         """
-        return _is_well(await self.call("ping", *_ping_arguments(instance_id, self._release)))
+        arguments = _ping_arguments(instance_id, self._release)
+        return _is_well(await self.call("ping", *arguments), self._release)
 
     async def aclose(self) -> None:
         """Ask no more."""

@@ -16,8 +16,10 @@ another release may run CLEAR. In every release a message of one frame ends that
   effect on 0.4.3 to 0.5.0, where number 22 is of an operation with other arguments. Before, up to
   0.4.2, the last number is 20 or less, and no question is safe but that release's own;
 * no other number is sent unless somebody says which release is there;
-* and the reply is looked at: its operation must be the one that was asked for, and its type must
-  be a truth value or an integer (LMCache#4687: the boot token of the server, one day).
+* and the reply is looked at: its operation must be the one that was asked for, and it must be a
+  truth value; of the latest release an integer, too (LMCache#4687: one day the boot token of the
+  server). Of an older one an integer is something else: 0.5.0 answers 0.4.7's PING with its chunk
+  size.
 """
 
 from __future__ import annotations
@@ -302,11 +304,9 @@ def classify_ping_reply(frames: Sequence[bytes], uid: int, release: str = LATEST
             return Pong()
         case False:
             return WrongReply("the server says that it is not well", reply)
-        case int() as token:
+        case int() as token if release == LATEST:
             return Pong(token)
-    return WrongReply(
-        f"a ping is answered by a truth value or an integer, not by {reply.result!r}", reply
-    )
+    return WrongReply(f"a ping of {release} is not answered by {reply.result!r:.64}", reply)
 
 
 def _integer(frame: bytes, what: str) -> int:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["lmcache_protocol"]
 
-_MOST = 8  # arguments of any operation of any release
 _SAME_EVER_SINCE: dict[str, tuple[Any, ...]] = {"noop": (), "get_chunk_size": ()}
 _LATEST: dict[str, tuple[Any, ...]] = {
     "register_kv_cache": (int, Any, str, int, Any, Any, Any),
@@ -76,7 +75,4 @@ def _operation(name: str, release: str) -> Operation:
     if name == "clear" and release == LATEST:
         return Operation(name, _LATEST[name], optional=1, number=number)
     known = _LATEST if release == LATEST else {"ping": _LATEST["ping"], **_SAME_EVER_SINCE}
-    arguments = known.get(name)
-    if arguments is None:
-        return Operation(name, (Any,) * _MOST, optional=_MOST, number=number)
-    return Operation(name, arguments, number=number)
+    return Operation(name, known.get(name), number=number)

@@ -1,0 +1,480 @@
+"""Control servers, workers and clients over real sockets, blocking and on an event loop."""
+
+import asyncio
+import itertools
+import logging
+import threading
+import time
+from contextlib import ExitStack
+
+import pytest
+
+import zerohop as zmq
+from zerohop.serving import (
+    CommandEnded,
+    CommandLost,
+    ControlClient,
+    ControlServer,
+    ControlWorker,
+    MembershipOptions,
+    MissingHandlers,
+    NoAnswer,
+    Operation,
+    Protocol,
+    ProtocolMismatch,
+    RequestRefused,
+    SyncControlClient,
+    SyncControlServer,
+    SyncControlWorker,
+    WorkerGone,
+    WorkerJoined,
+    WorkerSynced,
+)
+from zerohop.serving.codec import pack, unpack
+
+SECONDS = 20.0  # what must come may take so long on a loaded machine
+QUICK = MembershipOptions(period=0.1, timeout=5.0, spread=0.05, batch=100)
+CACHE = Protocol("cache", (Operation("add", (int, int)), Operation("fail"), Operation("evict")))
+_numbers = itertools.count()
+
+
+def fail():
+    raise LookupError("nothing there")
+
+
+HANDLERS = {"add": lambda a, b: a + b, "fail": fail, "evict": lambda: None}
+
+
+@pytest.fixture(params=["tcp", "ipc"])
+def endpoint(request, tmp_path_factory):
+    if request.param == "tcp":
+        return "tcp://127.0.0.1:*"
+    return f"ipc://{tmp_path_factory.mktemp('c')}/{next(_numbers)}"
+
+
+def wait_for(condition):
+    give_up = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < give_up, "it did not come about in time"
+        time.sleep(0.005)
+
+
+def events_until(server, kind):
+    """The events up to the first of a kind, which comes last."""
+    events = []
+    while not events or not isinstance(events[-1], kind):
+        event = server.receive(SECONDS)
+        assert event is not None, events
+        events.append(event)
+    return events
+
+
+def ask_raw(endpoint, *messages):
+    """Send messages as they are; return what comes back, one for each."""
+    with zmq.Context() as context, context.socket(zmq.DEALER) as dealer:
+        dealer.linger, dealer.rcvtimeo = 0, int(SECONDS * 1000)
+        dealer.connect(endpoint)
+        for frames in messages:
+            dealer.send_multipart(frames)
+        return [dealer.recv_multipart() for _ in messages]
+
+
+class TestTheStoryOfThePing:
+    def test_a_server_without_a_handler_does_not_start(self):
+        with pytest.raises(MissingHandlers, match="protocol cache .*: evict;"):
+            SyncControlServer(protocol=CACHE, handlers={"add": max, "fail": fail})
+
+    def test_nothing_is_left_of_a_server_that_does_not_start(self, endpoint):
+        with pytest.raises(MissingHandlers):
+            SyncControlServer(endpoint, protocol=CACHE)
+        with SyncControlServer(endpoint):
+            pass
+
+    def test_whoever_starts_answers_a_ping(self, endpoint):
+        with (
+            SyncControlServer(endpoint, protocol=CACHE, handlers=HANDLERS) as server,
+            SyncControlClient(server.endpoint, timeout=SECONDS) as client,
+        ):
+            presence = {"protocol": "cache", "version": 1, "boot": server.boot}
+            assert client.call("ping") == presence
+            assert client.call("ping", None) == presence
+
+    def test_a_ping_is_answered_while_all_handlers_are_at_work(self, endpoint):
+        at_work, may_end = threading.Event(), threading.Event()
+
+        def evict():
+            at_work.set()
+            may_end.wait(SECONDS)
+
+        handlers = {**HANDLERS, "evict": evict}
+        with ExitStack() as stack:
+            server = stack.enter_context(
+                SyncControlServer(endpoint, protocol=CACHE, handlers=handlers)
+            )
+            stack.callback(may_end.set)
+            client = stack.enter_context(SyncControlClient(server.endpoint, timeout=SECONDS))
+            with pytest.raises(NoAnswer):
+                client.call("evict", timeout=0.01)
+            assert at_work.wait(SECONDS)
+            assert client.call("ping")["protocol"] == "cache"
+
+    def test_whatever_comes_has_a_reply_and_the_server_lives_on(self, endpoint, caplog):
+        with SyncControlServer(endpoint, protocol=CACHE, handlers=HANDLERS) as server:
+            replies = ask_raw(
+                server.endpoint,
+                [b"x"],
+                [pack(1), pack("stroe")],
+                [pack(2), pack("add"), pack(1)],
+                [pack(3), pack("add"), pack(1), pack("b")],
+                [pack(4), b"\xc1"],
+                [pack(5), pack("fail")],
+            )
+            counts = server.counts
+            with SyncControlClient(server.endpoint, timeout=SECONDS) as client:
+                assert client.call("add", 2, 3) == 5
+        assert sorted(unpack(uid) or 0 for uid, _ in replies) == [0, 1, 2, 3, 4, 5]
+        assert all(unpack(refusal).startswith("refused: ") for _, refusal in replies)
+        assert counts == {
+            "malformed": 2,
+            "unknown_operation": 1,
+            "wrong_arguments": 2,
+            "failed": 1,
+        }
+        assert "the handler of 'fail' raised LookupError: nothing there" in caplog.text
+
+    def test_a_thousand_of_a_kind_are_one_line_in_the_log(self, endpoint, caplog):
+        caplog.set_level(logging.DEBUG)
+        with SyncControlServer(endpoint, protocol=CACHE, handlers=HANDLERS) as server:
+            ask_raw(server.endpoint, *([[pack(n), pack("stroe")] for n in range(1000)]))
+            assert server.counts == {"unknown_operation": 1000}
+        assert len(caplog.records) == 1
+
+
+class TestClient:
+    def test_a_refusal_is_raised_in_the_servers_words(self, endpoint):
+        with (
+            SyncControlServer(endpoint, protocol=CACHE, handlers=HANDLERS) as server,
+            SyncControlClient(server.endpoint, timeout=SECONDS) as client,
+            pytest.raises(RequestRefused, match="raised LookupError: nothing there"),
+        ):
+            client.call("fail")
+
+    def test_silence_is_no_answer(self):
+        with (
+            SyncControlClient("tcp://127.0.0.1:1") as client,
+            pytest.raises(NoAnswer, match=r"did not answer add within 0\.01 s"),
+        ):
+            client.call("add", 1, 2, timeout=0.01)
+
+    def test_a_late_reply_is_not_taken_for_another(self, endpoint):
+        may_end = threading.Event()
+
+        def add(a, b):
+            may_end.wait(SECONDS)
+            return a + b
+
+        handlers = {**HANDLERS, "add": add}
+        with (
+            SyncControlServer(endpoint, protocol=CACHE, handlers=handlers) as server,
+            SyncControlClient(server.endpoint, timeout=SECONDS) as client,
+        ):
+            with pytest.raises(NoAnswer):
+                client.call("add", 1, 1, timeout=0.01)
+            may_end.set()
+            assert client.call("add", 2, 2) == 4
+
+    def test_a_reply_of_another_operation_is_a_mismatch(self):
+        with zmq.Context() as context, context.socket(zmq.ROUTER) as router:
+            router.linger, router.rcvtimeo = 0, int(SECONDS * 1000)
+            router.bind("tcp://127.0.0.1:*")
+            endpoint = router.last_endpoint.decode()
+            with SyncControlClient(endpoint, timeout=SECONDS) as client:
+
+                def answer():
+                    route, uid, _ = router.recv_multipart()
+                    router.send_multipart([route, b"\xc1"])
+                    router.send_multipart([route, uid, pack("clear")])
+
+                thread = threading.Thread(target=answer)
+                thread.start()
+                with pytest.raises(ProtocolMismatch, match="here 'count', there 'clear'"):
+                    client.call("count")
+                thread.join()
+
+
+class TestWorkers:
+    def test_a_table_arrives_in_batches_and_its_changes_after_it(self, endpoint):
+        with ExitStack() as stack:
+            server = stack.enter_context(SyncControlServer(endpoint, options=QUICK))
+            worker = stack.enter_context(
+                SyncControlWorker(server.endpoint, "w", offers={"slots": 8})
+            )
+            for key in range(1000):
+                worker.put(key, "v")
+            assert worker.wait_settled(SECONDS)
+            worker.remove(999)
+            worker.put("a", {"b": 1})
+            assert worker.wait_settled(SECONDS)
+            view = server.view("w")
+            assert (view.is_right, view.offers, view.boot) == (True, {"slots": 8}, worker.boot)
+            assert view.table == dict.fromkeys(range(999), "v") | {"a": {"b": 1}}
+            assert events_until(server, WorkerSynced)[0] == WorkerJoined(
+                "w", worker.boot, {"slots": 8}
+            )
+        assert worker.state == "ended"
+
+    def test_one_that_leaves_is_gone_at_once(self, endpoint):
+        with SyncControlServer(endpoint, options=QUICK) as server:
+            with SyncControlWorker(server.endpoint, "w") as worker:
+                assert worker.wait_settled(SECONDS)
+            assert events_until(server, WorkerGone)[-1] == WorkerGone("w", "left")
+            assert server.workers() == []
+            assert server.view("w") is None
+
+    def test_one_that_falls_silent_is_gone_after_the_timeout(self, endpoint):
+        options = MembershipOptions(period=0.05, timeout=0.2)
+        register = [pack(1), pack("register"), pack({"worker": "w", "boot": b"1"})]
+        with SyncControlServer(endpoint, options=options) as server:
+            ask_raw(server.endpoint, register)
+            assert events_until(server, WorkerGone)[-1] == WorkerGone("w", "silent")
+
+    def test_a_server_that_restarts_costs_one_registration_and_one_resync(self, endpoint):
+        with ExitStack() as workers, ExitStack() as servers:
+            server = servers.enter_context(SyncControlServer(endpoint, options=QUICK))
+            place = server.endpoint
+            names = ["a", "b", "c"]
+            started = [
+                workers.enter_context(SyncControlWorker(place, name, patience=0.2))
+                for name in names
+            ]
+            for worker in started:
+                for key in range(250):
+                    worker.put(key, key)
+                assert worker.wait_settled(SECONDS)
+            servers.close()
+            started[0].put("while nobody was there", 1)
+            server = workers.enter_context(SyncControlServer(place, options=QUICK))
+            wait_for(lambda: all(each.registrations == 2 for each in started))
+            assert all(worker.wait_settled(SECONDS) for worker in started)
+            tables = [server.view(name).table for name in names]
+            assert [len(table) for table in tables] == [251, 250, 250]
+            joined = [events_until(server, WorkerSynced) for _ in names]
+            kinds = [type(event) for events in joined for event in events]
+            assert kinds.count(WorkerJoined) == 3
+            assert [each.registrations for each in started] == [2, 2, 2]
+
+    def test_a_worker_that_restarts_is_another_in_the_place_of_the_first(self, endpoint):
+        with ExitStack() as stack:
+            server = stack.enter_context(SyncControlServer(endpoint, options=QUICK))
+            first = stack.enter_context(SyncControlWorker(server.endpoint, "w"))
+            first.put("k", 1)
+            assert first.wait_settled(SECONDS)
+            second = stack.enter_context(SyncControlWorker(server.endpoint, "w"))
+            assert second.wait_settled(SECONDS)
+            assert (server.view("w").boot, server.view("w").table) == (second.boot, {})
+            wait_for(lambda: first.refused_because is not None)
+            with pytest.raises(RequestRefused, match="worker w was replaced by a newer process"):
+                first.wait_settled(SECONDS)
+
+    def test_commands_are_pushed_carried_out_once_and_end(self, endpoint):
+        done = []
+        commands = {"flush": lambda n: done.append(n) or n, "fail": fail}
+        with ExitStack() as stack:
+            server = stack.enter_context(SyncControlServer(endpoint, options=QUICK))
+            worker = stack.enter_context(SyncControlWorker(server.endpoint, "w", commands=commands))
+            assert worker.wait_settled(SECONDS)
+            sent = [server.command("w", "flush", n) for n in range(50)]
+            server.command("w", "fail")
+            server.command("w", "explode")
+            ended = [events_until(server, CommandEnded)[-1] for _ in range(52)]
+        assert sent == list(range(1, 51))
+        assert ended[:50] == [CommandEnded("w", n + 1, n, None) for n in range(50)]
+        assert ended[50].error == "LookupError: nothing there"
+        assert ended[51].error == "this worker has no command 'explode'; it has: fail, flush"
+        assert done == list(range(50))
+
+    def test_a_command_ends_with_its_worker(self, endpoint):
+        register = [pack(1), pack("register"), pack({"worker": "w", "boot": b"1"})]
+        leave = [pack(2), pack("leave"), pack({"worker": "w", "boot": b"1"})]
+        with SyncControlServer(endpoint) as server:
+            ask_raw(server.endpoint, register)
+            command = server.command("w", "flush")
+            ask_raw(server.endpoint, leave)
+            assert events_until(server, CommandLost)[-1] == CommandLost("w", command)
+
+    def test_nobody_commands_who_is_not_here(self):
+        with SyncControlServer() as server, pytest.raises(KeyError):
+            server.command("w", "flush")
+
+    def test_waiting_for_an_event_ends_with_the_server(self):
+        server = SyncControlServer()
+        heard = []
+        thread = threading.Thread(target=lambda: heard.append(server.receive()))
+        thread.start()
+        server.close()
+        server.close()
+        thread.join()
+        assert heard == [None]
+
+    def test_nothing_happens_within_a_timeout(self):
+        with SyncControlServer() as server:
+            assert server.receive(0.01) is None
+
+
+def run(body):
+    """Run a coroutine to its end, within the time that it may take."""
+
+    async def within():
+        async with asyncio.timeout(SECONDS):
+            await body
+
+    asyncio.run(within(), debug=True)
+
+
+async def until(condition):
+    while not condition():  # noqa: ASYNC110 - nothing else tells
+        await asyncio.sleep(0.005)
+
+
+class TestOnAnEventLoop:
+    def test_a_server_without_a_handler_does_not_start(self):
+        async def body():
+            with pytest.raises(MissingHandlers):
+                ControlServer(protocol=CACHE, handlers={"add": max})
+
+        run(body())
+
+    def test_operations_are_carried_out_side_by_side(self, endpoint, caplog):
+        async def body():
+            both = asyncio.Barrier(2)
+
+            async def add(a, b):
+                await both.wait()
+                return a + b
+
+            handlers = {**HANDLERS, "add": add}
+            async with (
+                ControlServer(endpoint, protocol=CACHE, handlers=handlers) as server,
+                ControlClient(server.endpoint, timeout=SECONDS) as client,
+            ):
+                sums = await asyncio.gather(client.call("add", 1, 2), client.call("add", 3, 4))
+                assert sums == [3, 7]
+                with pytest.raises(RequestRefused, match="nothing there"):
+                    await client.call("fail")
+                with pytest.raises(NoAnswer):
+                    await client.call("add", 1, 1, timeout=0.01)
+                assert (await client.call("ping"))["boot"] == server.boot
+                assert server.counts == {"failed": 1}
+
+        run(body())
+        assert "nothing there" in caplog.text
+
+    def test_workers_of_both_kinds_are_right_and_gone(self, endpoint):
+        async def body():
+            async with ControlServer(endpoint, options=QUICK) as server:
+                async with ControlWorker(server.endpoint, "w", offers={"n": 1}) as worker:
+                    for key in range(250):
+                        worker.put(key, key)
+                    await worker.wait_settled()
+                    worker.remove(7)
+                    await worker.wait_settled()
+                    view = server.view("w")
+                    assert (view.is_right, view.offers, len(view.table)) == (True, {"n": 1}, 249)
+                    assert server.workers() == ["w"]
+                    assert (worker.state, worker.registrations) == ("right", 1)
+                kinds = []
+                async for event in server:
+                    kinds.append(type(event))
+                    if isinstance(event, WorkerGone):
+                        break
+                assert (kinds[0], event.reason) == (WorkerJoined, "left")
+
+        run(body())
+
+    def test_a_server_that_restarts_has_the_table_again(self, endpoint):
+        async def body():
+            async with ControlServer(endpoint, options=QUICK) as server:
+                place = server.endpoint
+                worker = ControlWorker(place, "w", patience=0.2)
+                worker.put("k", 1)
+                await worker.wait_settled()
+            async with ControlServer(place, options=QUICK) as server:
+                await until(lambda: server.view("w") is not None)
+                await worker.wait_settled()
+                assert server.view("w").table == {"k": 1}
+                assert worker.registrations == 2
+                await worker.aclose()
+                await worker.aclose()
+
+        run(body())
+
+    def test_commands_may_be_coroutines(self, endpoint):
+        async def flush(n):
+            await asyncio.sleep(0)
+            return n
+
+        async def fail_later():
+            raise LookupError("later")
+
+        async def body():
+            commands = {"flush": flush, "fail": fail_later}
+            async with (
+                ControlServer(endpoint, options=QUICK) as server,
+                ControlWorker(server.endpoint, "w", commands=commands) as worker,
+            ):
+                await worker.wait_settled()
+                await server.command("w", "flush", 3)
+                await server.command("w", "fail")
+                ended = []
+                async for event in server:
+                    if isinstance(event, CommandEnded):
+                        ended.append(event)
+                    if len(ended) == 2:
+                        break
+                assert ended == [
+                    CommandEnded("w", 1, 3, None),
+                    CommandEnded("w", 2, None, "LookupError: later"),
+                ]
+
+        run(body())
+
+    def test_one_that_falls_silent_is_gone_after_the_timeout(self, endpoint):
+        async def body():
+            options = MembershipOptions(period=0.05, timeout=0.2)
+            async with (
+                ControlServer(endpoint, options=options) as server,
+                ControlClient(server.endpoint, timeout=SECONDS) as client,
+            ):
+                await client.call("register", {"worker": "w", "boot": b"1"})
+                async for event in server:
+                    if event == WorkerGone("w", "silent"):
+                        break
+
+        run(body())
+
+    def test_one_that_is_refused_is_told_why(self, endpoint):
+        async def body():
+            options = MembershipOptions(max_workers=1)
+            async with (
+                ControlServer(endpoint, options=options) as server,
+                ControlClient(server.endpoint, timeout=SECONDS) as client,
+            ):
+                await client.call("register", {"worker": "first", "boot": b"1"})
+                async with ControlWorker(server.endpoint, "w") as worker:
+                    with pytest.raises(RequestRefused, match="which is the limit"):
+                        await worker.wait_settled()
+                    assert (worker.state, worker.registrations) == ("registering", 0)
+                    assert worker.refused_because == "there are 1 workers, which is the limit"
+
+        run(body())
+
+    def test_the_events_end_with_the_server(self):
+        async def body():
+            server = ControlServer()
+            reading = asyncio.ensure_future(anext(server, "no more"))
+            await asyncio.sleep(0)
+            await server.aclose()
+            await server.aclose()
+            assert await reading == "no more"
+
+        run(body())
