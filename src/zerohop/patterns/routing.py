@@ -42,7 +42,7 @@ class FairQueue:
     def __init__(self) -> None:
         self._ready: deque[Peer] = deque()  # the next one to be asked first
         self._asleep: set[Peer] = set()
-        self._here: set[Peer] = set()  # both, but for those that are leaving
+        self._here: dict[Peer, None] = {}  # both, but for those that are leaving
         self._leaving: set[Peer] = set()  # some of the ready ones
         self.peer: Peer | None = None
 
@@ -62,7 +62,7 @@ class FairQueue:
 
     def add(self, peer: Peer) -> None:
         """Receive from this peer too, beginning with what its pipe holds already."""
-        self._here.add(peer)
+        self._here[peer] = None
         if peer.inbound.sleep():
             self._asleep.add(peer)
         else:
@@ -72,7 +72,7 @@ class FairQueue:
         """Forget the peer, which writes no more, once its pipe is empty. Unknown: ignored."""
         if peer not in self._here:
             return
-        self._here.discard(peer)
+        del self._here[peer]
         if peer.inbound.messages:
             self.wake(peer)
             self._leaving.add(peer)
@@ -95,7 +95,7 @@ class FairQueue:
         ready = dict.fromkeys(self._ready)
         self._leaving = {peer for peer in ready if peer not in here and peer.inbound.messages}
         self._asleep = set()
-        self._here = set(here)
+        self._here = here
         self._ready.clear()
         self._ready.extend(peer for peer in ready if peer in here or peer in self._leaving)
         self._ready.extend(peer for peer in here if peer not in ready)
