@@ -1,5 +1,7 @@
 """Present blocks: copies counted, and a snapshot that leads to the same view."""
 
+import gc
+import weakref
 from collections import Counter
 from types import MappingProxyType
 
@@ -63,6 +65,27 @@ def test_each_copy_is_counted_where_it_is():
     blocks.apply([BlockRemoved([1], "GPU")], 0)
     assert GPU not in blocks.copies()
     assert blocks.by_medium() == Counter(CPU=1, GPU=1)
+
+
+def test_a_block_that_one_event_tells_twice_has_two_copies():
+    blocks = blocks_after(store(1, 2, 1), store(5))
+    assert blocks.copies() == {GPU: {1: 2, 2: 1, 5: 1}}
+    assert again(blocks).copies() == blocks.copies()
+
+
+def test_what_is_left_of_an_event_does_not_keep_all_of_its_tokens():
+    event = BlockStored([*range(8)], None, [Token() for _ in range(16)], 2, medium="GPU")
+    first, last = weakref.ref(event.token_ids[0]), weakref.ref(event.token_ids[15])
+    blocks = blocks_after(event)
+    del event
+    blocks.apply([BlockRemoved([*range(7, 0, -1)], "GPU")], 0)
+    gc.collect()
+    assert (blocks.copies(), last()) == ({GPU: {0: 1}}, None)
+    assert first() is not None
+
+
+class Token:
+    """Stands for a token, and can be seen to be gone."""
 
 
 def test_no_medium_is_the_gpu():

@@ -2,14 +2,18 @@
 
 A block may have several copies, each stored and removed by events of its own: in another medium, in
 another KV cache group, or twice in the same place. A copy is counted where it is; a removal takes
-one away there. What is known of a block (its parent, its tokens) is kept block by block, so that a
-block that stays does not keep the tokens of a whole event in memory.
+one away there.
+
+A block that is stored for the first time only refers to the event that told of it: most blocks go
+without anybody asking for more than their hash. What is known of it (its parent, its tokens) is
+taken out of the event when it is asked for, or when most of the event's blocks are gone: the last
+of them do not keep the tokens of all in memory.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -73,6 +77,24 @@ class _Block(msgspec.Struct, gc=False):
     copies: int = 1
 
 
+class _Run:
+    """The blocks of an event that are still as it told them.
+
+    Attributes:
+        event: what told of them.
+        present: how many there are.
+    """
+
+    __slots__ = ("event", "present")
+
+    def __init__(self, event: BlockStored) -> None:
+        self.event = event
+        self.present = len(event.block_hashes)
+
+
+_Blocks: TypeAlias = dict[BlockHash, _Block | _Run]
+
+
 class PresentBlocks:
     """The blocks that are present, by where their copies are.
 
@@ -83,7 +105,7 @@ class PresentBlocks:
     __slots__ = ("_places", "unknown_removals")
 
     def __init__(self) -> None:
-        self._places: dict[Copies, dict[BlockHash, _Block]] = {}
+        self._places: dict[Copies, _Blocks] = {}
         self.unknown_removals = 0
 
     def __len__(self) -> int:
@@ -96,7 +118,10 @@ class PresentBlocks:
     def copies(self) -> dict[Copies, dict[BlockHash, int]]:
         """Return how many copies of each block there are in each place that has any."""
         return {
-            place: {block_hash: block.copies for block_hash, block in blocks.items()}
+            place: {
+                block_hash: block.copies if type(block) is _Block else 1
+                for block_hash, block in blocks.items()
+            }
             for place, blocks in self._places.items()
             if blocks
         }
@@ -123,7 +148,7 @@ class PresentBlocks:
                 pass
 
     def apply(self, events: Iterable[KvEvent], dp_rank: int | None) -> None:
-        """Apply the events of a batch, in their order."""
+        """Apply the events of a batch, in their order. They must not be changed afterwards."""
         for event in events:
             match event:
                 case BlockStored():
@@ -151,7 +176,8 @@ class PresentBlocks:
             max_blocks: of one batch.
         """
         batches: list[EventBatch] = []
-        for place, blocks in self._places.items():
+        for place, stored in self._places.items():
+            blocks = {block_hash: _block(stored, block_hash) for block_hash in stored}
             events: list[KvEvent] = []
             size = 0
             for run in _runs(blocks, max_blocks):
@@ -167,25 +193,20 @@ class PresentBlocks:
     def _store(self, event: BlockStored, dp_rank: int | None) -> None:
         place = Copies(dp_rank, event.medium or _DEFAULT_MEDIUM, event.group_idx)
         blocks = self._places.setdefault(place, {})
-        size, tokens = event.block_size, event.token_ids
-        extra_keys, mm_keys = event.extra_keys or (), event.mm_keys or ()
-        terms = _terms(event)
-        parent = event.parent_block_hash
-        last = len(event.block_hashes) - 1
-        for at, block_hash in enumerate(event.block_hashes):
-            block = blocks.get(block_hash)
-            if block is not None:
-                block.copies += 1
+        hashes = event.block_hashes
+        if blocks.keys().isdisjoint(hashes):
+            known = len(blocks)
+            blocks.update(dict.fromkeys(hashes, _Run(event)))
+            if len(blocks) == known + len(hashes):
+                return
+            for block_hash in hashes:  # some are told twice, so each is told by itself
+                blocks.pop(block_hash, None)
+        taken = _taken_apart(event)
+        for block_hash, told in zip(hashes, taken, strict=True):
+            if block_hash in blocks:
+                _block(blocks, block_hash).copies += 1
             else:
-                end = None if at == last else (at + 1) * size  # the last has all that is left
-                blocks[block_hash] = _Block(
-                    parent,
-                    tuple(tokens[at * size : end]),
-                    extra_keys[at] if at < len(extra_keys) else None,
-                    mm_keys[at] if at < len(mm_keys) else None,
-                    terms,
-                )
-            parent = block_hash
+                blocks[block_hash] = told
 
     def _remove(self, event: BlockRemoved, dp_rank: int | None) -> None:
         place = Copies(dp_rank, event.medium or _DEFAULT_MEDIUM, event.group_idx)
@@ -194,10 +215,51 @@ class PresentBlocks:
             block = blocks.get(block_hash)
             if block is None:
                 self.unknown_removals += 1
+            elif isinstance(block, _Run):
+                del blocks[block_hash]
+                block.present -= 1
+                if 0 < 4 * block.present <= len(block.event.block_hashes):
+                    _take_apart(blocks, block)
             elif block.copies > 1:
                 block.copies -= 1
             else:
                 del blocks[block_hash]
+
+
+def _block(blocks: _Blocks, block_hash: BlockHash) -> _Block:
+    """What is known of a block."""
+    block = blocks[block_hash]
+    if type(block) is _Run:
+        _take_apart(blocks, block)
+        block = blocks[block_hash]
+    assert type(block) is _Block
+    return block
+
+
+def _take_apart(blocks: _Blocks, run: _Run) -> None:
+    """Have each block of a run known by itself."""
+    for block_hash, told in zip(run.event.block_hashes, _taken_apart(run.event), strict=True):
+        if blocks.get(block_hash) is run:
+            blocks[block_hash] = told
+
+
+def _taken_apart(event: BlockStored) -> Iterator[_Block]:
+    """Yield what an event tells of each of its blocks."""
+    size, tokens = event.block_size, event.token_ids
+    extra_keys, mm_keys = event.extra_keys or (), event.mm_keys or ()
+    terms = _terms(event)
+    parent = event.parent_block_hash
+    last = len(event.block_hashes) - 1
+    for at, block_hash in enumerate(event.block_hashes):
+        end = None if at == last else (at + 1) * size  # the last has all that is left
+        yield _Block(
+            parent,
+            tuple(tokens[at * size : end]),
+            extra_keys[at] if at < len(extra_keys) else None,
+            mm_keys[at] if at < len(mm_keys) else None,
+            terms,
+        )
+        parent = block_hash
 
 
 def _terms(event: BlockStored) -> _Terms:
