@@ -1,6 +1,7 @@
 """Each example runs as its reader would run it, and says what it promises."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,10 @@ OUTPUT = {  # the line of the output that shows that it worked
 }
 
 
+# What asyncio says in development mode of a step that has taken 100 ms: on a busy machine any does.
+BUSY = re.compile(r"Executing <.*> took \d+\.\d+ seconds")
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.name)
 def test_an_example_runs(path):
     done = subprocess.run(
@@ -35,7 +40,7 @@ def test_an_example_runs(path):
     )
     assert done.returncode == 0, done.stderr
     assert OUTPUT[path.name] in done.stdout.splitlines()
-    assert done.stderr == ""
+    assert [line for line in done.stderr.splitlines() if not BUSY.fullmatch(line)] == []
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.name)
