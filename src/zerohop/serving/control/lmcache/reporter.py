@@ -1,6 +1,7 @@
 """What an LMCache worker tells a controller, and in which order. Pure, over ``now``.
 
-    registering   the registration is asked, again after ``patience`` without a reply
+    registering   the registration is asked, again after ``patience`` without a reply; a controller
+                  takes each for a start with nothing, so all are answered before anything is told
     reporting     operations are pushed, numbered for each location; heartbeats where it was told to
     syncing       a full sync was commanded: start, batches, end, then status until all have arrived
 
@@ -73,6 +74,7 @@ class LmcacheReporter:
         self.full_syncs = 0
         self._who, self._location, self._jitters = register, location, jitters
         self._period, self._patience, self._spread = period, patience, spread
+        self._asked = self._replies = 0
         self._number = 0
         self._pending: list[WorkerOperation] = []
         self._out: list[tuple[Place, Message]] = []
@@ -125,7 +127,10 @@ class LmcacheReporter:
         who = self._who
         for question in [each for each, due in self._due.items() if due <= now]:
             match question:
+                case "register" if self._replies:  # the others are lost
+                    self._registered(now)
                 case "register":
+                    self._asked += 1
                     self._due["register"] = now + self._patience * (0.5 + next(self._jitters))
                     self._out.append(("reply", who))
                 case "beat":
@@ -146,11 +151,10 @@ class LmcacheReporter:
         """Take what the controller sent."""
         match message:
             case RegisterReply(extra_config) if not self.is_registered:
-                self.is_registered = True
+                self._replies += 1
                 self.heartbeat_url = extra_config.get("heartbeat_url")
-                del self._due["register"]
-                if self.heartbeat_url is not None:
-                    self._due["beat"] = now
+                if self._replies == self._asked:
+                    self._registered(now)
             case HeartbeatReply(commands) if commands and self._is_news():
                 self._sync_id = None
                 self._due.pop("status", None)
@@ -159,6 +163,12 @@ class LmcacheReporter:
                 self._begin(accepted, now)
             case SyncStatusReply(sync_id) if sync_id == self._sync_id:
                 self._go_on(message, now)
+
+    def _registered(self, now: float) -> None:
+        self.is_registered = True
+        del self._due["register"]
+        if self.heartbeat_url is not None:
+            self._due["beat"] = now
 
     def _is_news(self) -> bool:
         """Whether the command to sync is not of the sync that is under way, or due.
