@@ -77,6 +77,19 @@ def test_an_array_with_gaps_comes_back():
     assert np.array_equal(there_and_back(grid.T), grid.T)
 
 
+def test_bytes_with_gaps_come_back():
+    every_second = memoryview(bytes(range(250)) * LARGE)[::2]
+    assert there_and_back([every_second]) == [every_second.tobytes()]
+
+
+def test_bytes_that_lie_too_deep_to_be_searched_for_come_back():
+    deep = b"x" * LARGE
+    for _ in range(12):
+        deep = [deep]
+    assert len(frames_of(deep)) == 1
+    assert there_and_back(deep) == deep
+
+
 def test_what_has_the_buffer_protocol_alone_is_an_array_too():
     numbers = array.array("d", range(LARGE))
     decoded = there_and_back(numbers)

@@ -76,6 +76,21 @@ def test_a_request_streams_its_tokens_and_ends_with_its_finish(place):
     run(body())
 
 
+def test_it_runs_on_uvloop(place):
+    uvloop = pytest.importorskip("uvloop")
+
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_in_thread(client.endpoint):
+                await client.wait_for_engines(timeout=10)
+                streams = [client.generate({"tokens": 10}) for _ in range(10)]
+                results = await asyncio.gather(*map(tokens_of, streams))
+                assert results == [(list(range(9, -1, -1)), "length")] * 10
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(asyncio.wait_for(body(), 25))
+
+
 def test_many_requests_at_once_each_have_their_own(place):
     async def body():
         async with EngineClient(place.free(), patience=PATIENT) as client:

@@ -108,6 +108,12 @@ def test_a_welcome_is_answered_with_a_beat_at_once():
     assert said(link) == [Beat(API, 4, 2)]
 
 
+def test_nothing_is_said_before_its_time():
+    link = joined_at(0)
+    assert link.handle_deadline(0.9, 0, 0) == []
+    assert said(link) == []
+
+
 def test_beats_come_quickly_until_the_engine_is_ready_and_then_as_announced():
     link = joined_at(0, ready=False)
     assert link.next_deadline() == 0.05

@@ -14,7 +14,7 @@ from zerohop.serving.engine.messages import (
     Refusal,
     Welcome,
 )
-from zerohop.serving.engine.roster import Departure, Roster
+from zerohop.serving.engine.roster import Departure, EngineStatus, Roster
 
 API = 100
 E0, E1 = Identity("e0", 10), Identity("e1", 11)
@@ -102,6 +102,14 @@ def test_a_second_answer_of_the_loop_changes_nothing():
     roster = roster_with(E0)
     assert roster.ready(Ready(API, E0.boot, 9), now=1) is None
     assert roster.member("e0").slot == 0
+
+
+def test_users_see_how_an_engine_is():
+    roster = roster_with()
+    roster.hello(E0, hello(E0, info={"model": "m"}), now=0)
+    roster.beat(E0, Beat(API, 0, 3), now=0)
+    status = roster.member("e0").status({E0.boot: 2}.get)
+    assert status == EngineStatus("e0", EngineState.STARTING, {"model": "m"}, 2, 3)
 
 
 def test_who_is_not_known_is_asked_to_say_hello_again():

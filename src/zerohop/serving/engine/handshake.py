@@ -27,7 +27,6 @@ from zerohop.serving.engine.messages import (
     PROTOCOL,
     Beat,
     BeatSeen,
-    Goodbye,
     Hello,
     HelloAgain,
     Refusal,
@@ -194,9 +193,8 @@ class ServerLink:
                 events = self._leave("it does not know the engine any more")
                 self._say_hello(now)
                 return events
-            case Goodbye():
-                self._said_at = now
-                return self._leave(f"it said goodbye: {message.reason}")
+        self._said_at = now
+        return self._leave(f"it said goodbye: {message.reason}")
 
     def next_deadline(self) -> float:
         """When :meth:`handle_deadline` has something to do."""
