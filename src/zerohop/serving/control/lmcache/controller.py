@@ -10,6 +10,7 @@ import contextlib
 import logging
 import threading
 import time
+from abc import ABC, abstractmethod
 
 import zerohop as zmq
 from zerohop.serving.control.client import jitters
@@ -39,7 +40,7 @@ _log = logging.getLogger(__name__)
 _SLICE = 100  # messages of one socket that are received before the others have their turn
 
 
-class _Driver:
+class _Driver(ABC):
     """A thread that waits for some sockets, and a way to wake it."""
 
     def __init__(self) -> None:
@@ -79,9 +80,9 @@ class _Driver:
             for _ in _waiting(self._woken):
                 pass
 
+    @abstractmethod
     def _turn(self, now: float) -> float | None:
         """Receive, decide, send; return when there is more to do."""
-        raise TypeError(f"{type(self).__name__} has no turn")
 
     def close(self) -> None:
         """End."""
