@@ -48,7 +48,7 @@ SERVING_ACTS = {
     *(f"kv/{name}.py" for name in ("subscriber", "asyncio_subscriber")),
     *(f"control/{name}.py" for name in ("server", "client", "asyncio_server", "asyncio_client")),
     "control/probe.py",
-    *(f"control/lmcache/{name}.py" for name in ("mq", "controller", "client", "server")),
+    *(f"control/lmcache/{name}.py" for name in ("controller", "client", "server")),
 }
 IMPURE_MODULES = {
     *("asyncio", "socket", "selectors", "select", "ssl", "threading", "subprocess"),

@@ -5,7 +5,7 @@ import pytest
 from zerohop.serving.codec import pack, unpack
 from zerohop.serving.control.exchange import Exchange
 from zerohop.serving.control.lmcache.frames import encode_call, parse_reply
-from zerohop.serving.control.membership import Membership
+from zerohop.serving.control.membership import Membership, MembershipOptions
 from zerohop.serving.control.protocol import Operation, Protocol
 from zerohop.serving.errors import RequestRefused
 
@@ -116,3 +116,21 @@ def test_a_command_is_pushed_to_where_its_worker_was_heard_of_last():
     [[route, uid, operation, command]] = ours.data_to_send()
     assert (route, unpack(uid), unpack(operation)) == (ROUTE, None, "command")
     assert unpack(command) == {"stream": 1, "id": 1, "name": "flush", "arguments": [1]}
+
+
+def test_events_that_nobody_reads_are_told_to_the_log():
+    membership = Membership(b"server", MembershipOptions(max_events=1))
+    ours = Exchange(CACHE, {"count": lambda: 3}, membership)
+    ours.receive([ROUTE, *REGISTER], 0.0)
+    stream = reply(ours).result["stream"]
+    batch = {"worker": "w", "boot": b"boot", "server": b"server", "stream": stream, "number": 0}
+    for second in range(10):
+        ours.receive([ROUTE, *encode_call(2, "sync", batch)], float(second))
+        assert reply(ours).result["next"] == 0
+    assert ours.counts == {"held_back": 10}
+    assert ours.lines_to_log() == [
+        "cache: 1 events wait to be read, and the workers' batches are held back until then"
+    ]
+    ours.membership.next_event()
+    ours.receive([ROUTE, *encode_call(2, "sync", batch)], 10.0)
+    assert reply(ours).result["next"] == 1

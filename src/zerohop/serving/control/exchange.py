@@ -84,6 +84,7 @@ class Exchange:
         self._lines: deque[str] = deque()
         self._calls = 0
         self._at_once = {"ping"}
+        self._held_back = 0
         self._here: tuple[bytes, float] = (b"", 0.0)  # who asks, and when
         if membership is None:
             self._handlers = Handlers(protocol, handlers, release=release)
@@ -127,6 +128,7 @@ class Exchange:
                     self._refuse(route, self._handlers.fail(found, error), now)
                 else:
                     self._reply(route, found, result, now)
+                self._look_for_readers(now)
             case Call() if self._calls >= _MAX_CALLS:
                 busy = RequestRefused(found.operation.name, f"{_MAX_CALLS} calls are under way")
                 self._refuse(route, self._handlers.fail(found, busy), now)
@@ -170,6 +172,17 @@ class Exchange:
         self._out.append([route, *refused.frames])
         if refused.kind is None:
             return
-        line = self._complaints.note(refused.kind, refused.reason, now)
+        self._complain(refused.kind, f"refused: {refused.reason}", now)
+
+    def _look_for_readers(self, now: float) -> None:
+        if self.membership is None or self.membership.held_back == self._held_back:
+            return
+        self._held_back = self.membership.held_back
+        most = self.membership.options.max_events
+        text = f"{most} events wait to be read, and the workers' batches are held back until then"
+        self._complain("held_back", text, now)
+
+    def _complain(self, kind: Complaint, text: str, now: float) -> None:
+        line = self._complaints.note(kind, text, now)
         if line is not None:
-            self._lines.append(f"{self._handlers.protocol.name}: refused: {line}")
+            self._lines.append(f"{self._handlers.protocol.name}: {line}")

@@ -229,12 +229,13 @@ class Membership:
         boot: as given.
         registrations: that made a worker known, or known anew; those that were repeated not.
         syncs: tables that were received whole.
+        held_back: batches that were not taken as nobody reads the events.
     """
 
     def __init__(self, boot: bytes, options: MembershipOptions | None = None) -> None:
         self.boot = boot
         self.options = options or MembershipOptions()
-        self.registrations = self.syncs = 0
+        self.registrations = self.syncs = self.held_back = 0
         self._members: dict[str, _Member] = {}  # who was heard of last comes last
         self._syncing: set[str] = set()  # who may send its table now
         self._events: deque[ControlEvent] = deque()
@@ -305,7 +306,9 @@ class Membership:
             or worker in self._syncing
             or len(self._syncing) < self.options.max_syncs
         )
-        if not may_send or len(self._events) >= self.options.max_events:
+        is_full = len(self._events) >= self.options.max_events
+        self.held_back += is_full
+        if not may_send or is_full:
             return Receipt(True, member.next, self.options.period)
         member.next += 1
         member.table.update(batch.put)

@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 __all__ = ["Call", "Complaint", "Complaints", "Handlers", "Operation", "Protocol", "Refusal"]
 
 NIL = b"\xc0"  # the request id in a reply to what had none
-Complaint: TypeAlias = Literal["malformed", "unknown_operation", "wrong_arguments", "failed"]
+Complaint: TypeAlias = Literal[
+    "malformed", "unknown_operation", "wrong_arguments", "failed", "held_back"
+]
 
 
 @dataclass(frozen=True, slots=True)
