@@ -439,6 +439,54 @@ def test_an_engine_that_is_killed_ends_its_requests_at_once(place):
     run(body())
 
 
+LONG = "x" * 200_000
+
+
+async def give_more_and_more(client, streams, payload):
+    """Until that fails."""
+    while True:
+        streams.append(client.generate(payload))
+        await asyncio.sleep(0)
+
+
+def test_a_request_for_an_engine_that_was_just_killed_ends_with_it(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_process(client.endpoint) as process:
+                await client.wait_for_engines(timeout=20)
+                process.kill()
+                process.wait(10)
+                streams = [client.generate({"tokens": 1})]  # the connection still seems to be there
+                with pytest.raises((EngineDead, RequestRefused)):
+                    await give_more_and_more(client, streams, {"tokens": 1})
+                for stream in streams:
+                    with pytest.raises(EngineDead):
+                        await tokens_of(stream)
+
+    run(body())
+
+
+def test_an_engine_that_takes_nothing_is_overloaded_at_last_and_nothing_is_lost(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT, requests_limit=20) as client:
+            with engine_process(client.endpoint) as process:
+                await client.wait_for_engines(timeout=20)
+                process.send_signal(signal.SIGSTOP)
+                unwanted, streams = client.generate({"tokens": None}), []
+                with pytest.raises(EngineOverloaded) as caught:
+                    await give_more_and_more(client, streams, {"tokens": 1, "prompt": LONG})
+                assert caught.value.limit == 20
+                await unwanted.aclose()  # for which there is no room now
+                await asyncio.sleep(0.01)
+                process.send_signal(signal.SIGCONT)
+                results = await asyncio.gather(*map(tokens_of, streams))
+                assert results == [([0], "length")] * len(streams)
+                while await client.call("open"):  # noqa: ASYNC110 - of another process
+                    await asyncio.sleep(0.01)
+
+    run(body())
+
+
 def test_an_engine_that_is_stopped_is_gone_in_its_time(place):
     async def body():
         async with EngineClient(place.free(), patience=QUICK) as client:

@@ -53,8 +53,9 @@ __all__ = ["Channel"]
 
 _log = logging.getLogger(__name__)
 
-_HWM = 10_000  # messages that may wait for one engine, or be waiting from one
+_HWM = 10_000  # messages that may be waiting from one engine
 _LAST_OUTPUTS = 0.02  # seconds without outputs, after which a broken connection is the end
+_ABORT_AGAIN = 0.1  # seconds
 _LINGER_MS = 200  # for the goodbye
 
 
@@ -66,6 +67,7 @@ class Channel:
         outputs: likewise.
         name: likewise.
         patience: likewise.
+        requests_limit: likewise.
         stream_limit: likewise.
         end_hung: likewise.
         requests_fd: likewise.
@@ -97,6 +99,7 @@ class Channel:
         name: str,
         patience: Patience,
         *,
+        requests_limit: int,
         stream_limit: int,
         end_hung: bool,
         requests_fd: int,
@@ -106,12 +109,12 @@ class Channel:
         self.malformed = 0
         self.last_malformed: Malformed | None = None
         self.refusals: dict[str, ProtocolMismatch] = {}
-        self._end_hung = end_hung
+        self._end_hung, self._requests_limit = end_hung, requests_limit
         self._context = zerohop.asyncio.Context()
         try:
             self._router = self._context.socket(zmq.ROUTER)
             self._router.router_mandatory = True  # or what has no room is thrown away
-            self._router.sndhwm = self._router.rcvhwm = _HWM
+            self._router.sndhwm, self._router.rcvhwm = requests_limit, _HWM
             self._pull = self._context.socket(zmq.PULL)
             self._pull.rcvhwm = _HWM
             self._records = self._router.monitor_records(zmq.EVENT_DISCONNECTED)
@@ -186,7 +189,11 @@ class Channel:
             case None:
                 return
             case zmq.Again():
-                raise EngineOverloaded(member.identity.engine, _HWM)
+                raise EngineOverloaded(
+                    member.identity.engine,
+                    self._requests_limit,
+                    hint="so many messages wait for it: requests_limit",
+                )
             case error:
                 raise EngineDead(member.identity.engine, f"no connection: {error}")
 
@@ -223,8 +230,11 @@ class Channel:
         if self._is_closed:
             return
         for takes, numbers in aborts.items():
-            if not self.say(takes, Abort(numbers)):
-                _log.warning("%d aborts did not reach %s", len(numbers), Identity.of(takes))
+            identity = Identity.of(takes)
+            if not self.say(takes, Abort(numbers)) and identity and self.roster.of(identity.boot):
+                self._aborts[takes] = numbers  # there is no room for it now
+        if self._aborts:
+            self.loop.call_later(_ABORT_AGAIN, self._send_aborts)
 
     # What engines say
 

@@ -121,6 +121,7 @@ class EngineClient:
         name: by which engines know it, in their logs.
         patience: when an engine is hung, or gone.
         default_deadline: seconds that a request has, where it isn't told; ``None``: no limit.
+        requests_limit: messages that may wait for one engine; with more it is overloaded.
         stream_limit: tokens, or deltas with something else in them, that may wait to be read, of
             one stream.
         end_hung: who is hung is taken for gone: its requests end.
@@ -140,6 +141,7 @@ class EngineClient:
         name: str = "api",
         patience: Patience | None = None,
         default_deadline: float | None = 600.0,
+        requests_limit: int = 10_000,
         stream_limit: int = 65_536,
         end_hung: bool = False,
         requests_fd: int = -1,
@@ -152,6 +154,7 @@ class EngineClient:
             outputs,
             name,
             patience or Patience(),
+            requests_limit=requests_limit,
             stream_limit=stream_limit,
             end_hung=end_hung,
             requests_fd=requests_fd,
