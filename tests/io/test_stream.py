@@ -247,6 +247,18 @@ def test_a_system_that_gives_little_at_a_time_gives_every_message(join, world, s
     assert [pull.recv_multipart() for _ in expected] == expected
 
 
+def test_who_has_room_again_reads_what_has_come_without_waiting_for_the_loop(join, world):
+    pull, peer = join(zmq.PULL, b"PUSH", rcvhwm=10)
+    peer.raw.sendall(message(b"x") * 10)
+    world.loop.until(lambda: pull.stats().incoming.messages == 10)
+    peer.raw.sendall(message(b"y") * 4)
+    for left in (9, 8, 7, 6):
+        assert pull.recv() == b"x"
+        assert pull.stats().incoming.messages == left
+    assert pull.recv() == b"x"
+    assert pull.stats().incoming.messages == 5 + 4
+
+
 LARGE = bytes(range(256)) * 1200  # 300 KiB
 
 

@@ -322,6 +322,9 @@ class Pump:
             if stream is not None and not peer.inbound.full:
                 peer.link.connection.not_reading(self.now())
                 stream.resume()
+                # At once: who takes from many queues, one after the other, waits for none of them,
+                # and what is not read stops the sender (pubsub-8: a tenth more, over ipc).
+                stream.read_now()
 
     def _finish(self, link: Link) -> None:
         stream = self._streams.get(link)
