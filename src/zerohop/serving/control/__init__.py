@@ -2,7 +2,7 @@
 
 Knows: registration, heartbeats, commands, re-sync, and protocols whose operations all have a
 handler. Does not know: engines or caches; what is registered and re-synced is the user's.
-``messages``, ``membership``, ``worker`` and ``protocol`` are pure; the servers, the clients and
-``probe`` act. ``lmcache`` speaks LMCache's protocols. The page
-``docs/explanation/serving-control.md`` has the picture.
+The servers, the clients and ``probe``, which says what is at an endpoint, act; all else is pure.
+``lmcache`` speaks LMCache's protocols. The page ``docs/explanation/serving-control.md`` has the
+picture.
 """
