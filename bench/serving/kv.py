@@ -227,7 +227,7 @@ def replay(side: Publisher, count: int) -> list[Row]:
     listener = get_context("spawn").Process(target=listen, args=(side.endpoint, theirs))
     listener.start()
     ours.recv()
-    seconds = 8 if count >= 1000 else 1
+    seconds = 8 if count >= 1000 else 4
     side.begin(seconds * 1000, 4, 0.001)
     firsts = [first_reply(side, start) for _ in range(ASKED)]
     dealer = side.dealer()
