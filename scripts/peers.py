@@ -1,6 +1,6 @@
 """Install the real peers, run them against zerohop, and print what came of it into a page.
 
-    python -m scripts.peers [--optional] [dynamo] [vllm] ...
+    python -m scripts.peers [--optional] [--no-page] [dynamo] [vllm] ...
 
 Each peer has an environment of its own (``.venv-peers/NAME``), with pinned versions, and a program
 (``scripts/peers_NAME.py``) that runs in it, with zerohop from the source tree. The program prints a
@@ -8,7 +8,7 @@ JSON object a line: ``{"versions": text}`` once, and ``{"check": text, "result":
 for each thing that it tried. What is green goes into docs/interop.md, between the peer's marks.
 
 The exit status is 1 if something is not right, 2 if a peer could not be installed; with
-``--optional`` that is said, and is no failure.
+``--optional`` that is said, and is no failure. ``--no-page`` leaves the page as it is.
 """
 
 from __future__ import annotations
@@ -85,6 +85,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="peers", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("names", nargs="*", metavar="PEER", help=", ".join(PEERS))
     parser.add_argument("--optional", action="store_true", help="what can't be had is no failure")
+    parser.add_argument("--no-page", action="store_true", help="leave docs/interop.md as it is")
     options = parser.parse_args(arguments)
     if unknown := [name for name in options.names if name not in PEERS]:
         parser.error(f"no peer {unknown[0]!r}; there are: {', '.join(PEERS)}")
@@ -96,11 +97,11 @@ def main(arguments: list[str]) -> int:
             continue
         rows, versions = run(peer, python)
         print(table(rows), flush=True)
-        if rows and all(row["ok"] for row in rows):
-            write(peer.name, rows, versions)
-        else:
+        if not rows or not all(row["ok"] for row in rows):
             print(f"{peer.name}: not green, and docs/interop.md is as it was", file=sys.stderr)
             status = 1
+        elif not options.no_page:
+            write(peer.name, rows, versions)
     return status
 
 
