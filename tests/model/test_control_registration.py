@@ -16,7 +16,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from zerohop.serving.codec import pack
+from zerohop.serving.codec import pack, unpack
 from zerohop.serving.control.exchange import Exchange
 from zerohop.serving.control.membership import (
     CommandEnded,
@@ -39,6 +39,11 @@ KEYS = st.integers(0, 7)
 SECONDS = st.sampled_from([0.1, 0.5, 1.0, 1.0, 3.0, 10.0])
 FATES = st.sampled_from(["arrives", "arrives", "arrives twice", "is late", "is lost"])
 WORKERS = st.sampled_from(NAMES)
+
+
+def table_of(session):
+    """What the server is to have of a worker."""
+    return {key: unpack(value) for key, value in session.table.items()}
 
 
 class Consumer:
@@ -104,12 +109,12 @@ class Registrations(RuleBasedStateMachine):
     @rule(name=WORKERS, key=KEYS, value=st.integers(0, 3))
     def put(self, name, key, value):
         self.sessions[name].put(key, value)
-        self.truths[self.boot(name)].append(dict(self.sessions[name].table))
+        self.truths[self.boot(name)].append(table_of(self.sessions[name]))
 
     @rule(name=WORKERS, key=KEYS)
     def remove(self, name, key):
         self.sessions[name].remove(key)
-        self.truths[self.boot(name)].append(dict(self.sessions[name].table))
+        self.truths[self.boot(name)].append(table_of(self.sessions[name]))
 
     @rule(seconds=SECONDS, fates=st.lists(FATES, max_size=10))
     def run(self, seconds, fates):
@@ -206,7 +211,7 @@ class Registrations(RuleBasedStateMachine):
             view = self.server.view(name)
             is_of_this_life = view and view.boot == session.registration.boot
             if session.is_settled and is_of_this_life and view.is_right:
-                assert view.table == session.table
+                assert view.table == table_of(session)
 
     @invariant()
     def a_worker_registers_and_is_synced_once_for_each_reason(self):
@@ -236,7 +241,7 @@ class Registrations(RuleBasedStateMachine):
             assert session.is_settled
             assert view is not None
             assert view.is_right
-            assert view.table == session.table
+            assert view.table == table_of(session)
         registrations, syncs = self.server.registrations, self.server.syncs
         for _ in range(5):
             self.run(2.5, [])

@@ -13,7 +13,8 @@ from zerohop.serving.control.membership import (
     WorkerSynced,
 )
 from zerohop.serving.control.messages import Batch, Beat, Farewell, Outcome, Registration
-from zerohop.serving.errors import RequestRefused
+from zerohop.serving.control.values import MAX_VALUE
+from zerohop.serving.errors import RequestRefused, Unencodable
 
 ROUTE, BOOT = b"route", b"boot"
 
@@ -249,6 +250,34 @@ class TestCommands:
         for _ in range(150):
             members.command("w", "flush", [])
         assert len(members.beat(beat(welcome), ROUTE, 0.0).commands) == 100
+
+    def test_are_given_with_as_many_octets_as_can_be_read(self):
+        members = membership()
+        welcome = join(members)
+        for _ in range(3):
+            members.command("w", "load", [b"x" * (MAX_VALUE - 10)])
+        assert [each.id for each in members.beat(beat(welcome), ROUTE, 0.0).commands] == [1]
+        pulse = members.beat(beat(welcome, Outcome(1)), ROUTE, 0.0)
+        assert [each.id for each in pulse.commands] == [2]
+
+    @pytest.mark.parametrize(
+        ("name", "arguments", "error"),
+        [
+            ("flush", [object()], Unencodable),
+            ("flush", [b"x" * MAX_VALUE], Unencodable),
+            ("\udc80", [], Unencodable),
+            (5, [], TypeError),
+        ],
+    )
+    def test_that_have_no_form_are_told_to_who_gives_them_and_nobody_else(
+        self, name, arguments, error
+    ):
+        members = membership()
+        welcome = join(members)
+        with pytest.raises(error):
+            members.command("w", name, arguments)
+        assert members.pushes() == members.beat(beat(welcome), ROUTE, 0.0).commands == []
+        assert members.command("w", "flush", []) == 1
 
     def test_are_for_who_is_here(self):
         with pytest.raises(KeyError):

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import logging
+import sys
 import threading
 import time
 from contextlib import ExitStack
@@ -26,6 +27,7 @@ from zerohop.serving import (
     SyncControlClient,
     SyncControlServer,
     SyncControlWorker,
+    Unencodable,
     WorkerGone,
     WorkerJoined,
     WorkerSynced,
@@ -292,6 +294,44 @@ class TestWorkers:
         assert ended[50].error == "LookupError: nothing there"
         assert ended[51].error == "this worker has no command 'explode'; it has: fail, flush"
         assert done == list(range(50))
+
+    def test_what_has_no_form_on_the_wire_ends_nobody(self, endpoint):
+        """Neither the server's thread nor the worker's: each says so to who gave it."""
+        commands = {"object": object, "exit": sys.exit, "flush": lambda: 7}
+        with ExitStack() as stack:
+            server = stack.enter_context(SyncControlServer(endpoint, options=QUICK))
+            worker = stack.enter_context(SyncControlWorker(server.endpoint, "w", commands=commands))
+            with pytest.raises(Unencodable):
+                worker.put("key", object())
+            assert worker.wait_settled(SECONDS)
+            with pytest.raises(Unencodable):
+                server.command("w", "flush", object())
+            for name in commands:
+                server.command("w", name)
+            ended = [events_until(server, CommandEnded)[-1] for _ in range(3)]
+            worker.put("key", 1)
+            assert worker.wait_settled(SECONDS)
+            assert server.view("w").table == {"key": 1}
+        assert ended[0].error.startswith("its result has no form on the wire: cannot encode <obj")
+        assert ended[1:] == [
+            CommandEnded("w", 2, None, "SystemExit"),
+            CommandEnded("w", 3, 7, None),
+        ]
+
+    def test_a_handler_that_ends_the_program_or_says_what_has_no_form_is_refused(self, endpoint):
+        def complain():
+            raise LookupError("\udc80")
+
+        protocol = Protocol("odd", (Operation("exit"), Operation("complain")))
+        handlers = {"exit": sys.exit, "complain": complain}
+        with SyncControlServer(endpoint, protocol=protocol, handlers=handlers) as server:
+            with SyncControlClient(server.endpoint, timeout=SECONDS) as client:
+                with pytest.raises(RequestRefused, match="raised SystemExit"):
+                    client.call("exit")
+                with pytest.raises(RequestRefused, match=r"raised LookupError: .udc80"):
+                    client.call("complain")
+                assert client.call("ping")
+            assert server.counts["failed"] == 2
 
     def test_a_command_ends_with_its_worker(self, endpoint):
         register = [pack(1), pack("register"), pack({"worker": "w", "boot": b"1"})]

@@ -14,6 +14,8 @@ from zerohop.serving.control.messages import (
     Welcome,
 )
 from zerohop.serving.control.session import COMMAND, WorkerSession
+from zerohop.serving.control.values import MAX_VALUE
+from zerohop.serving.errors import Unencodable
 
 WELCOME = Welcome(b"server", 1, 0, period=2.0, timeout=10.0, spread=4.0, batch=3)
 
@@ -203,6 +205,46 @@ class TestSync:
         assert (said["stream"], said["number"]) == (2, 0)
         assert said["put"] == [["k", 1], ["j", 2]]
 
+    def test_tells_who_gives_what_has_no_form_and_goes_on(self, server):
+        server.settle()
+        with pytest.raises(Unencodable):
+            server.session.put("k", object())
+        for key in (True, 1.5, b"k", None):
+            with pytest.raises(TypeError, match="a key is an int or a str"):
+                server.session.put(key, 1)
+        with pytest.raises(Unencodable):
+            server.session.put("\udc80", 1)
+        assert server.session.table == {}
+        assert server.operations(0.5) == []
+
+    def test_has_what_was_given_and_not_what_became_of_it(self, server):
+        server.settle()
+        value = [1]
+        server.session.put("k", value)
+        value.append(object())
+        [(_, said)] = server.at(0.5)
+        assert said["put"] == [["k", [1]]]
+
+    @pytest.mark.parametrize("is_whole", [True, False])
+    def test_of_large_values_are_small_enough_to_be_read(self, is_whole):
+        server, large = Server(), b"x" * (MAX_VALUE // 2 - 100)
+        values = {f"k{n}": large for n in range(5)}
+        if not is_whole:
+            server.settle()
+        for key, value in values.items():
+            server.session.put(key, value)
+        if is_whole:
+            server.welcome(batch=1000)
+        came, sizes = {}, []
+        while not server.session.is_settled:
+            [(operation, said)] = server.at(0.5)
+            assert operation == "sync"
+            came |= dict(said["put"])
+            sizes.append(len(said["put"]))
+            server.answer(Receipt(True, said["number"] + 1))
+        assert came == values
+        assert sizes == [2, 2, 1]
+
 
 class TestCommands:
     def push(self, server, number, stream=1):
@@ -243,6 +285,29 @@ class TestCommands:
         server.answer(Pulse(True, heard=1))
         [(_, said)] = server.at(2.2)
         assert said["outcomes"] == []
+
+    @pytest.mark.parametrize("result", [object(), "\udc80", b"x" * MAX_VALUE])
+    def test_whose_result_has_no_form_end_with_that_error(self, server, result):
+        server.settle()
+        self.push(server, 1)
+        [command] = server.session.commands()
+        server.session.end(command, result)
+        [(_, said)] = server.at(0.1)
+        [outcome] = said["outcomes"]
+        assert outcome["result"] is None
+        assert outcome["error"].startswith("its result has no form on the wire: ")
+
+    def test_of_large_results_end_with_several_heartbeats(self, server):
+        server.settle()
+        self.push(server, 1)
+        self.push(server, 2)
+        for command in server.session.commands():
+            server.session.end(command, b"x" * (MAX_VALUE - 10))
+        [(_, said)] = server.at(0.1)
+        assert [each["id"] for each in said["outcomes"]] == [1]
+        server.answer(Pulse(True, heard=1))
+        [(_, said)] = server.at(0.2)
+        assert [each["id"] for each in said["outcomes"]] == [2]
 
     def test_that_end_after_a_new_registration_are_lost(self, server):
         server.settle()

@@ -15,6 +15,7 @@ from zerohop.serving.control.client import carry_out, jitters
 from zerohop.serving.control.lmcache.frames import encode_call, parse_reply, result_of
 from zerohop.serving.control.messages import Registration
 from zerohop.serving.control.session import WorkerSession
+from zerohop.serving.control.values import words_for
 from zerohop.serving.errors import Malformed, NoAnswer, RequestRefused
 
 TYPE_CHECKING = False
@@ -50,6 +51,7 @@ class ControlWorker:
         boot: octets that are another in each worker.
 
     Raises:
+        Unencodable: something in what it offers has no form on the wire.
         ZMQError: the endpoint can't be connected.
     """
 
@@ -101,7 +103,12 @@ class ControlWorker:
         return self._session.registrations
 
     def put(self, key: Key, value: Any) -> None:
-        """Give a key a value. Does not wait for the server."""
+        """Give a key a value, as it is now. Does not wait for the server.
+
+        Raises:
+            TypeError: the key is neither a number nor a text.
+            Unencodable: something in it has no form on the wire, or it is too large.
+        """
         self._session.put(key, value)
         self._wake.set()
 
@@ -180,7 +187,7 @@ class ControlWorker:
                 try:
                     result = await result
                 except Exception as failure:  # noqa: BLE001 - it is the server's to know
-                    result, error = None, f"{type(failure).__name__}: {failure}"
+                    result, error = None, words_for(failure)
             self._session.end(command, result, error)
             self._wake.set()
 

@@ -189,6 +189,7 @@ class ControlServer:
 
         Raises:
             KeyError: the worker is not here.
+            Unencodable: an argument has no form on the wire, or is too large.
         """
         command = self._membership.command(worker, name, list(arguments))
         await self._router.pump()

@@ -21,6 +21,7 @@ import zerohop as zmq
 from zerohop.serving.control.lmcache.frames import encode_call, parse_reply, result_of
 from zerohop.serving.control.messages import Registration
 from zerohop.serving.control.session import WorkerSession
+from zerohop.serving.control.values import words_for
 from zerohop.serving.errors import Malformed, NoAnswer, RequestRefused
 
 TYPE_CHECKING = False
@@ -54,8 +55,8 @@ def carry_out(
         return None, f"this worker has no command {command.name!r}; it has: {known}"
     try:
         return handler(*command.arguments), None
-    except Exception as error:  # noqa: BLE001 - it is the server's to know
-        return None, f"{type(error).__name__}: {error}"
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - it is the server's to know
+        return None, words_for(error)
 
 
 class SyncControlWorker:
@@ -77,6 +78,7 @@ class SyncControlWorker:
         boot: octets that are another in each worker.
 
     Raises:
+        Unencodable: something in what it offers has no form on the wire.
         ZMQError: the endpoint can't be connected.
     """
 
@@ -132,7 +134,12 @@ class SyncControlWorker:
             return self._session.registrations
 
     def put(self, key: Key, value: Any) -> None:
-        """Give a key a value. Does not wait for the server."""
+        """Give a key a value, as it is now. Does not wait for the server.
+
+        Raises:
+            TypeError: the key is neither a number nor a text.
+            Unencodable: something in it has no form on the wire, or it is too large.
+        """
         with self._changed:
             self._session.put(key, value)
             self._wake()
@@ -191,18 +198,20 @@ class SyncControlWorker:
         poller = zmq.Poller()
         poller.register(self._dealer, zmq.POLLIN)
         poller.register(self._woken, zmq.POLLIN)
-        while True:
-            with self._changed:
-                self._pump()
-                if self._is_closed:
-                    break
-                deadline = self._session.next_deadline()
-            now = time.monotonic()
-            wait = None if deadline is None else max(deadline - now, 0.0) * 1000 + 1
-            poller.poll(wait)
-            with self._changed:
-                self._receive()
-        self._woken.close()
+        try:
+            while True:
+                with self._changed:
+                    self._pump()
+                    if self._is_closed:
+                        break
+                    deadline = self._session.next_deadline()
+                now = time.monotonic()
+                wait = None if deadline is None else max(deadline - now, 0.0) * 1000 + 1
+                poller.poll(wait)
+                with self._changed:
+                    self._receive()
+        finally:  # or close() would wait for it
+            self._woken.close()
 
     def _receive(self) -> None:
         now = time.monotonic()

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Literal, TypeAlias
 
 from zerohop.serving.control.messages import (
@@ -44,6 +45,7 @@ from zerohop.serving.control.messages import (
     Registration,
     Welcome,
 )
+from zerohop.serving.control.values import encoded, how_many, octets_of
 from zerohop.serving.errors import RequestRefused
 
 __all__ = [
@@ -291,7 +293,9 @@ class Membership:
                     CommandEnded(beat.worker, outcome.id, outcome.result, outcome.error)
                 )
         heard = member.last_command - len(member.commands)
-        return Pulse(True, list(member.commands)[:_IN_A_PULSE], heard)
+        commands = list(islice(member.commands, _IN_A_PULSE))
+        del commands[how_many(octets_of(each.arguments) for each in commands) :]
+        return Pulse(True, commands, heard)
 
     def sync(self, batch: Batch, route: bytes, now: float) -> Receipt:
         """A worker sends a piece of its table."""
@@ -338,10 +342,16 @@ class Membership:
 
         Raises:
             KeyError: the worker is not here.
+            TypeError: the name is no text.
+            Unencodable: something in it has no form on the wire, or it is too large.
         """
+        if not isinstance(name, str):
+            raise TypeError(f"a command's name is a str, not {name!r:.64}")
+        encoded(name)  # a text may have no form, too
+        packed = encoded(arguments)
         member = self._members[worker]
         member.last_command += 1
-        command = Command(member.stream, member.last_command, name, arguments)
+        command = Command(member.stream, member.last_command, name, packed)
         member.commands.append(command)
         self._pushes.append((member.route, command))
         return command.id

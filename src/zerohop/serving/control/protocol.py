@@ -30,6 +30,7 @@ from zerohop.serving.control.lmcache.frames import (
     refusal,
 )
 from zerohop.serving.control.lmcache.releases import LATEST
+from zerohop.serving.control.values import words_for
 from zerohop.serving.errors import Malformed, MissingHandlers, RequestRefused, Unencodable
 
 TYPE_CHECKING = False
@@ -241,9 +242,9 @@ class Handlers:
         counted. Anything else is a fault.
         """
         if isinstance(error, RequestRefused):
-            return self._refuse(call.request, None, error.reason)
-        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        reason = f"the handler of {call.operation.name!r} raised {text:.300}"
+            reason = str(error.reason).encode(errors="backslashreplace").decode()
+            return self._refuse(call.request, None, reason)
+        reason = f"the handler of {call.operation.name!r} raised {words_for(error)}"
         return self._refuse(call.request, "failed", reason)
 
     def _refuse(self, request: Request, kind: Complaint | None, reason: str) -> Refusal:

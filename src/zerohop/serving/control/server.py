@@ -134,7 +134,7 @@ class RouterThread:
     def _carry_out(self, route: bytes, call: Call) -> None:
         try:
             result = call.handler(*call.arguments)
-        except Exception as error:  # noqa: BLE001 - it is the asker's reply, and is counted
+        except BaseException as error:  # noqa: BLE001 - SystemExit, too, ends nothing but the call
             with self.changed:
                 self._exchange.fail(route, call, error, time.monotonic())
                 self.pump()
@@ -207,6 +207,7 @@ class SyncControlServer:
 
         Raises:
             KeyError: the worker is not here.
+            Unencodable: an argument has no form on the wire, or is too large.
         """
         with self._router.changed:
             command = self._membership.command(worker, name, list(arguments))

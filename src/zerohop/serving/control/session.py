@@ -17,6 +17,7 @@ before was acknowledged. What changes meanwhile is sent afterwards, the latest v
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any, Literal
 
 import msgspec
@@ -39,7 +40,8 @@ from zerohop.serving.control.messages import (
     Registration,
     Welcome,
 )
-from zerohop.serving.errors import Malformed
+from zerohop.serving.control.values import encoded, how_many, octets_of
+from zerohop.serving.errors import Malformed, Unencodable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +52,6 @@ __all__ = ["COMMAND", "SessionState", "WorkerSession"]
 SessionState = Literal["registering", "syncing", "right", "ended"]
 COMMAND = (pack(None), pack("command"))  # how a pushed command begins
 
-_REMOVED: Any = object()
 _LATEST = 60.0  # seconds between two questions at most, however long nothing was answered
 _decode_welcome = msgspec.msgpack.Decoder(Welcome).decode
 _decode_pulse = msgspec.msgpack.Decoder(Pulse).decode
@@ -71,19 +72,24 @@ class WorkerSession:
     Attributes:
         state: see the module.
         registration: as given, and the attempt.
-        table: what the server is to have.
+        table: what the server is to have; the values as msgpack.
         refused_because: the server's words, while it does not want this worker; else ``None``.
         registrations: how often the server has welcomed it.
         heard_at: when the server last replied.
         malformed: messages of the server that could not be read.
+
+    Raises:
+        Unencodable: something in what it offers has no form on the wire.
     """
 
     def __init__(
         self, registration: Registration, jitters: Iterator[float], patience: float = 2.0
     ) -> None:
-        self.registration = registration
+        self.registration = msgspec.structs.replace(
+            registration, offers=encoded(registration.offers)
+        )
         self.state: SessionState = "registering"
-        self.table: dict[Key, Any] = {}
+        self.table: dict[Key, msgspec.Raw] = {}
         self.refused_because: str | None = None
         self.heard_at: float | None = None
         self.registrations = self.malformed = 0
@@ -94,8 +100,8 @@ class WorkerSession:
         self._due: dict[Question, float] = {"register": 0.0}  # when it is asked, or asked again
         self._unanswered = 0  # registrations, one after the other
         self._out: list[list[bytes]] = []
-        self._unsent: list[tuple[Key, Any]] = []  # of the whole table, the last first
-        self._changes: dict[Key, Any] = {}
+        self._unsent: list[tuple[Key, msgspec.Raw]] = []  # of the whole table, the last first
+        self._changes: dict[Key, msgspec.Raw | None] = {}  # ``None``: it is removed
         self._batch: Batch | None = None  # not acknowledged yet
         self._next = 0
         self._commands: list[Command] = []
@@ -108,14 +114,22 @@ class WorkerSession:
         return self.state == "right" and self._batch is None and not self._changes
 
     def put(self, key: Key, value: Any) -> None:
-        """Give a key a value; it is sent at the next :meth:`handle_deadline`."""
-        self.table[key] = value
+        """Give a key a value; it is sent at the next :meth:`handle_deadline`.
+
+        Raises:
+            TypeError: the key is neither a number nor a text.
+            Unencodable: something in it has no form on the wire, or it is too large.
+        """
+        if type(key) not in (int, str):  # a bool is read as neither
+            raise TypeError(f"a key is an int or a str, not {key!r:.64}")
+        encoded(key)  # a text may have no form, too
+        self.table[key] = value = encoded(value)
         self._change(key, value)
 
     def remove(self, key: Key) -> None:
         """Take a key out of the table; one that is not there is no fault."""
-        if self.table.pop(key, _REMOVED) is not _REMOVED:
-            self._change(key, _REMOVED)
+        if self.table.pop(key, None) is not None:
+            self._change(key, None)
 
     def leave(self) -> None:
         """Say farewell; there is no reply."""
@@ -129,9 +143,16 @@ class WorkerSession:
         self._outcomes, self._commands = [], []
 
     def end(self, command: Command, result: Any = None, error: str | None = None) -> None:
-        """Say what became of a command; it goes with a heartbeat, at the next deadline."""
+        """Say what became of a command; it goes with a heartbeat, at the next deadline.
+
+        A result that has no form on the wire is an error, for who gave the command to know.
+        """
         if not self._is_mine(command):
             return  # whoever gave it has lost it
+        try:
+            result = encoded(result)
+        except Unencodable as failure:
+            result, error = encoded(None), f"its result has no form on the wire: {failure}"
         self._outcomes.append(Outcome(command.id, result, error))
         if "beat" in self._due and "beat" not in self._open:
             self._due["beat"] = 0.0
@@ -260,7 +281,9 @@ class WorkerSession:
     def _beat(self, now: float) -> None:
         assert self._welcome is not None  # or nothing but a registration is due
         it, welcome = self.registration, self._welcome
-        beat = Beat(it.worker, it.boot, welcome.server, welcome.stream, list(self._outcomes))
+        count = how_many(octets_of(each.result) for each in self._outcomes)
+        outcomes = self._outcomes[:count]
+        beat = Beat(it.worker, it.boot, welcome.server, welcome.stream, outcomes)
         self._open["beat"] = self._ask("beat", beat)
         self._due["beat"] = now + welcome.period
 
@@ -272,19 +295,20 @@ class WorkerSession:
         self._due["sync"] = now + self._patience
 
     def _next_batch(self, welcome: Welcome) -> Batch:
-        size = max(welcome.batch, 1)
+        most = max(welcome.batch, 1)
         put: list[tuple[Key, Any]] = []
         removed: list[Key] = []
         if self.state == "syncing":
-            put = self._unsent[-size:][::-1]
-            del self._unsent[-size:]
+            put = self._unsent[-most:][::-1]
+            del put[_how_many(put) :]
+            del self._unsent[-len(put) :]
         else:
-            for key in list(self._changes)[:size]:
-                value = self._changes.pop(key)
-                if value is _REMOVED:
-                    removed.append(key)
-                else:
-                    put.append((key, value))
+            changes = list(islice(self._changes.items(), most))
+            del changes[_how_many(changes) :]
+            for key, _ in changes:
+                del self._changes[key]
+            put = [each for each in changes if each[1] is not None]
+            removed = [key for key, value in changes if value is None]
         complete = self.state == "syncing" and not self._unsent
         it = self.registration
         return Batch(
@@ -297,7 +321,7 @@ class WorkerSession:
             return False
         return command.stream == self._welcome.stream
 
-    def _change(self, key: Key, value: Any) -> None:
+    def _change(self, key: Key, value: msgspec.Raw | None) -> None:
         if self.state not in ("syncing", "right"):
             return  # the whole table is to be sent
         self._changes[key] = value
@@ -308,3 +332,7 @@ class WorkerSession:
         self._uids += 1
         self._out.append(encode_call(self._uids, operation, message))
         return self._uids
+
+
+def _how_many(entries: Sequence[tuple[Key, msgspec.Raw | None]]) -> int:
+    return how_many(octets_of(key) + octets_of(value or b"") for key, value in entries)
