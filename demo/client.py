@@ -1,68 +1,71 @@
-"""The API side: starts the engine process, asks it, and notices when it dies."""
+"""The API side: starts the engine process, asks it, and keeps a view of its KV blocks."""
 
 from __future__ import annotations
 
 import asyncio
-import itertools
+import contextlib
 import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
-import zerohop as zmq
-import zerohop.asyncio
-from demo.messages import Failed, Finished, Message, Prompt, Status, Token, pack, unpack
+from demo.messages import Prompt
+from zerohop.serving import (
+    Applied,
+    EngineClient,
+    EngineDead,
+    Health,
+    HealthChanged,
+    KvEventSubscriber,
+    Patience,
+    PresentBlocks,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import Awaitable
     from types import TracebackType
+    from typing import Any
+
+    from zerohop.serving import RequestStream
 
 T = TypeVar("T")
+_ENGINE = "engine-0"
 _MAX_TOKENS = 200
+_PATIENCE = Patience(beat_every=0.5, gone_after=3.0)
 _STOP_PATIENCE_S = 3.0  # loading the weights cannot be interrupted, and takes about one second
+_KV_PATIENCE_S = 2.0
 
 
-class PromptRefused(Exception):
-    """The engine will not answer this prompt, and goes on; the text says why."""
-
-
-class EngineDied(Exception):
-    """The engine process has ended, and the text says how; the client is of no more use."""
-
-
-class EngineClient:
+class EngineProcess:
     """Owns one engine process, from `async with` to its end.
 
     Args:
         model: a name in `demo.models.MODELS`.
+
+    Attributes:
+        info: what the engine tells of itself; once it is ready.
     """
 
     def __init__(self, model: str) -> None:
         self._model = model
-        self._context = zmq.asyncio.Context()
-        self._requests = itertools.count(1)
-        self._latest: Status | None = None
-        self._news = asyncio.Condition()
-        self._prompts, self._tokens, self._status = map(
-            self._context.socket, (zmq.PUSH, zmq.PULL, zmq.SUB)
-        )
+        self.info: dict[str, Any] = {}
+        self._client = EngineClient(patience=_PATIENCE)
+        self._view = PresentBlocks()
+        self._view_health = Health.CATCHING_UP
+        self._view_seq = -1  # of the last batch in it
+        self._view_changed = asyncio.Condition()
+        self._following: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        self._status.subscribe(b"")
-        endpoints = []
-        for socket in (self._prompts, self._tokens, self._status):
-            socket.linger = 0
-            socket.bind("tcp://127.0.0.1:*")
-            endpoints.append(socket.last_endpoint.decode())
-        prompts, tokens, status = endpoints
-        command = f"--model {self._model} --prompts {prompts} --tokens {tokens} --status {status}"
+        await self._client.__aenter__()
+        command = f"--model {self._model} --server {self._client.endpoint}"
         self._process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "demo.engine", *command.split()),
-            stdin=asyncio.subprocess.PIPE,  # never written to: its end is the order to stop
+            stdin=asyncio.subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is for this process, which decides what it means
             cwd=Path(__file__).parent.parent,
         )
         self._death = asyncio.create_task(self._process.wait())
-        self._status_reader = asyncio.create_task(self._read_status())
         return self
 
     async def __aexit__(
@@ -71,83 +74,80 @@ class EngineClient:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop the engine process, gently and then not; it is gone when this returns."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
+        """Leave the engine, which ends it; it is gone when this returns."""
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.wait([self._following])
+        await self._client.aclose()
         try:
             await asyncio.wait_for(asyncio.shield(self._death), _STOP_PATIENCE_S)
         except TimeoutError:
             self._process.kill()
             await self._death
-        self._status_reader.cancel()
-        await asyncio.wait([self._status_reader])
-        self._context.destroy(linger=0)
 
     @property
-    def engine_pid(self) -> int:
-        """The engine's process id."""
+    def pid(self) -> int:
+        """Its process id."""
         return self._process.pid
 
-    async def ask(self, text: str) -> AsyncIterator[str]:
-        """Yield the pieces of the answer as the engine makes them.
+    async def wait_ready(self) -> None:
+        """Wait until the engine has loaded its model, and follow its KV events from then on.
 
         Raises:
-            PromptRefused: the engine says that it cannot answer this.
-            EngineDied: its process ended before the answer was complete.
+            EngineDead: its process ended before that.
         """
-        request = next(self._requests)
-        await self.while_alive(self._prompts.send(pack(Prompt(request, text, _MAX_TOKENS))))
-        while True:
-            match await self._receive():
-                case Token(request=number, text=piece) if number == request:
-                    yield piece
-                case Finished(request=number) if number == request:
-                    return
-                case Failed(request=number, reason=reason) if number == request:
-                    raise PromptRefused(f"the engine refused: {reason}")
+        await self.while_running(self._client.wait_for_engines(1))
+        self.info = self._client.engines[_ENGINE].info
+        self._following = asyncio.create_task(self._follow())
 
-    async def status_when(self, wanted: Callable[[Status], bool]) -> Status:
-        """Wait for a status that `wanted` accepts; the latest one counts.
+    def ask(self, text: str) -> RequestStream:
+        """Return the stream of the answer; who leaves it aborts it in the engine."""
+        return self._client.generate(Prompt(text, _MAX_TOKENS))
 
-        Raises:
-            EngineDied: the engine process ended before it published such a status.
-        """
-        return await self.while_alive(self._status_when(wanted))
+    async def status(self) -> dict[str, Any]:
+        """Ask the engine how it is."""
+        status: dict[str, Any] = await self._client.call("status")
+        return status
 
-    async def _status_when(self, wanted: Callable[[Status], bool]) -> Status:
-        async with self._news:
-            while self._latest is None or not wanted(self._latest):
-                await self._news.wait()
-            return self._latest
+    async def blocks(self) -> tuple[Health, list[Any]]:
+        """Return what its KV cache holds, as its events told, and what that view is worth."""
+        next_seq = (await self.status())["next_seq"]
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_KV_PATIENCE_S), self._view_changed:
+                await self._view_changed.wait_for(lambda: self._view_seq + 1 >= next_seq)
+        return self._view_health, [h for place in self._view.copies().values() for h in place]
 
-    async def _receive(self) -> Message:
-        return unpack(await self.while_alive(self._tokens.recv()))
-
-    async def while_alive(self, operation: Awaitable[T]) -> T:
+    async def while_running(self, operation: Awaitable[T]) -> T:
         """Await `operation`, but not longer than the engine process lives.
 
         Raises:
-            EngineDied: the engine process ended first; `operation` is cancelled.
+            EngineDead: the engine process ended first; `operation` is cancelled.
         """
         future = asyncio.ensure_future(operation)
         try:
             await asyncio.wait({future, self._death}, return_when=asyncio.FIRST_COMPLETED)
             if future.done():
                 return future.result()
-            raise EngineDied(f"the engine process {_how_it_ended(self._death.result())}")
+            raise EngineDead(_ENGINE, f"its process {await self.how_it_ended()}")
         finally:
             future.cancel()
 
-    async def _read_status(self) -> None:
-        async for frame in self._status:
-            message = unpack(frame)
-            if isinstance(message, Status):
-                async with self._news:
-                    self._latest = message
-                    self._news.notify_all()
+    async def how_it_ended(self) -> str:
+        """Wait for the end of the process, and say it in words."""
+        code = await self._death
+        if code >= 0:
+            return f"ended with status {code}"
+        return f"was killed by {signal.Signals(-code).name}"
 
-
-def _how_it_ended(code: int) -> str:
-    if code >= 0:
-        return f"ended with status {code}"
-    return f"was killed by {signal.Signals(-code).name}"
+    async def _follow(self) -> None:
+        endpoints = self.info["kv_events"], self.info["kv_replay"]
+        async with KvEventSubscriber(*endpoints) as subscriber:
+            async for delivery in subscriber:
+                async with self._view_changed:
+                    self._view.deliver(delivery)
+                    match delivery:
+                        case Applied(seq=seq):
+                            self._view_seq = seq
+                        case HealthChanged(health=health):
+                            self._view_health = health
+                    self._view_changed.notify_all()

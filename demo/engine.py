@@ -1,139 +1,115 @@
-"""The engine process: takes prompts, streams tokens back, tells everyone how it is doing.
+"""The engine process: answers prompts with a model, token by token, and tells of its KV blocks.
 
-It runs one prompt at a time on the blocking API. Its standard input is its lease: when that
-closes (the API process has finished, or has died) the engine stops, in the middle of an answer
-if need be. Nothing else has to be agreed upon for a clean end.
+It answers one prompt at a time. Between two tokens it looks at the channel: at new prompts, at
+calls, and at those that nobody wants any more. It ends when no API server is left.
 """
 
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 import time
 from collections import deque
+from typing import TYPE_CHECKING
 
-import zerohop as zmq
-from demo.messages import Failed, Finished, Prompt, Status, Token, pack, unpack
+from demo.blocks import BLOCK_SIZE, PromptBlocks
+from demo.messages import Prompt
 from demo.models import MODELS, Model
+from zerohop.serving import Delta, EngineServer, KvEventPublisher
 
-_STATUS_PERIOD_S = 0.5
+if TYPE_CHECKING:
+    from zerohop.serving import Request
+
+_LOOK_EVERY_S = 0.2
+_UNWANTED_AFTER_S = 10.0  # without any API server from the start: it has died while we loaded
 
 
 class Engine:
-    """One model between a PULL of prompts, a PUSH of tokens and a PUB of status."""
+    """One model behind an engine channel."""
 
     def __init__(
-        self,
-        model: Model,
-        load_s: float,
-        prompts: zmq.Socket,
-        tokens: zmq.Socket,
-        status: zmq.Socket,
+        self, model: Model, load_s: float, server: EngineServer, publisher: KvEventPublisher
     ) -> None:
         self._model = model
         self._load_s = load_s
-        self._prompts = prompts
-        self._tokens = tokens
-        self._status = status
-        self._held: deque[Prompt] = deque()
+        self._server = server
+        self._publisher = publisher
+        self._blocks = PromptBlocks()
+        self._waiting: deque[Request[Prompt]] = deque()
+        self._unwanted: set[int] = set()
         self._answered = 0
-        self._first_token_s = self._tokens_per_s = 0.0
-        self._next_status = 0.0
-        self._stopped = False
-        self._poller = zmq.Poller()
-        self._poller.register(prompts, zmq.POLLIN)
-        self._poller.register(sys.stdin.fileno(), zmq.POLLIN)
+        self._joined = False
+        server.utility("status", self._status)
 
     def run(self) -> None:
-        """Answer prompts, in order, until standard input closes."""
-        self._publish("ready")
-        while not self._stopped:
-            self._look(wait_s=_STATUS_PERIOD_S)
-            self._publish_if_due("ready")
-            while self._held and not self._stopped:
-                self._answer(self._held[0])
-                self._held.popleft()
-                self._publish("ready")
+        """Answer prompts, in order, until no API server is left."""
+        give_up = time.monotonic() + _UNWANTED_AFTER_S
+        while self._server.servers or not (self._joined or time.monotonic() > give_up):
+            self._look(_LOOK_EVERY_S)
+            while self._waiting:
+                self._answer(self._waiting.popleft())
 
-    def _look(self, wait_s: float = 0.0) -> None:
-        """Take what has arrived: prompts, and the end of standard input."""
-        ready = dict(self._poller.poll(wait_s * 1000))
-        if sys.stdin.fileno() in ready:
-            self._stopped = True
-        while self._prompts.poll(0):
-            message = unpack(self._prompts.recv())
-            if isinstance(message, Prompt):
-                self._held.append(message)
+    def _look(self, timeout: float = 0.0) -> None:
+        """Take what has come."""
+        news = self._server.receive(timeout)
+        self._joined |= self._server.servers > 0
+        self._waiting.extend(news.requests)
+        self._unwanted.update(news.aborted)
 
-    def _answer(self, prompt: Prompt) -> None:
-        started = time.monotonic()
-        count = 0
+    def _answer(self, request: Request[Prompt]) -> None:
+        number, prompt, count = request.number, request.payload, 0
 
-        def emit(piece: str) -> bool:
+        def emit(token_ids: list[int], text: str) -> bool:
             nonlocal count
+            if count == 0:  # the prompt has just been read
+                events = self._blocks.replace(self._model.tokens_of(prompt.text))
+                if events:
+                    self._publisher.publish(events)
             count += 1
-            now = time.monotonic()
-            if count == 1:
-                self._first_token_s = now - started
-            else:
-                self._tokens_per_s = (count - 1) / (now - started - self._first_token_s)
-            self._tokens.send(pack(Token(prompt.request, piece)))
+            delta = Delta(number, token_ids, extra=text)
+            self._unwanted.update(self._server.send_step([delta]))
             self._look()
-            self._publish_if_due("answering")
-            return not self._stopped
+            return number not in self._unwanted
 
-        self._publish("answering")
-        try:
-            reason = self._model.generate(prompt.text, prompt.max_tokens, emit)
-        except ValueError as error:
-            self._tokens.send(pack(Failed(prompt.request, str(error))))
-        else:
-            self._answered += 1
-            self._tokens.send(pack(Finished(prompt.request, reason)))
+        if number not in self._unwanted:
+            try:
+                reason = self._model.generate(prompt.text, prompt.max_tokens, emit)
+            except ValueError as error:
+                self._server.refuse(number, str(error))
+                return
+            if number not in self._unwanted:
+                self._answered += 1
+                self._server.send_step([Delta(number, [], reason)])
+                return
+        self._unwanted.discard(number)
+        print(f"· the engine aborted a request after {count} tokens", file=sys.stderr, flush=True)
 
-    def _publish_if_due(self, state: str) -> None:
-        if time.monotonic() >= self._next_status:
-            self._publish(state)
-
-    def _publish(self, state: str) -> None:
-        self._next_status = time.monotonic() + _STATUS_PERIOD_S
-        status = Status(
-            engine=self._model.name,
-            state=state,
-            load=len(self._held),
-            answered=self._answered,
-            load_s=self._load_s,
-            first_token_s=self._first_token_s,
-            tokens_per_s=self._tokens_per_s,
-        )
-        self._status.send(pack(status))
+    def _status(self) -> dict[str, float]:
+        return {
+            "load_s": self._load_s,
+            "answered": self._answered,
+            "next_seq": self._publisher.next_seq,
+        }
 
 
 def main() -> None:
-    """Connect, load the model, and serve."""
+    """Join the API server, load the model, and serve."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--model", choices=sorted(MODELS), required=True)
-    arguments.add_argument("--prompts", required=True, help="endpoint to PULL prompts from")
-    arguments.add_argument("--tokens", required=True, help="endpoint to PUSH tokens to")
-    arguments.add_argument("--status", required=True, help="endpoint to PUBlish status to")
+    arguments.add_argument("--server", required=True, help="endpoint of the API server's requests")
     options = arguments.parse_args()
-    # Ctrl-C reaches every process of the terminal; the API process decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with zmq.Context() as context:
-        context.linger = 1000  # ms; an API process that has died must not hold the engine
-        prompts, tokens, status = map(context.socket, (zmq.PULL, zmq.PUSH, zmq.PUB))
-        prompts.connect(options.prompts)
-        tokens.connect(options.tokens)
-        status.connect(options.status)
-        status.wait_for_subscribers(timeout=5)
-        model_type = MODELS[options.model]
-        status.send(pack(Status(model_type.name, "loading", 0, 0, 0.0, 0.0, 0.0)))
-        started = time.monotonic()
-        model = model_type()
-        load_s = time.monotonic() - started
-        Engine(model, load_s, prompts, tokens, status).run()
-        context.destroy()
+    model_type = MODELS[options.model]
+    with KvEventPublisher(replay="tcp://127.0.0.1:*") as publisher:
+        info = {
+            "model": model_type.name,
+            "block_size": BLOCK_SIZE,
+            "kv_events": publisher.endpoint,
+            "kv_replay": publisher.replay_endpoint,
+        }
+        with EngineServer(options.server, engine="engine-0", info=info, payload=Prompt) as server:
+            started = time.monotonic()
+            model = model_type()
+            Engine(model, time.monotonic() - started, server, publisher).run()
 
 
 if __name__ == "__main__":

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import time
+import urllib.request
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -21,8 +24,13 @@ class Model(Protocol):
 
     name: str
 
-    def generate(self, text: str, max_tokens: int, emit: Callable[[str], bool]) -> str:
-        """Answer `text`, handing each piece to `emit` as it is made; stop when it returns False.
+    def tokens_of(self, text: str) -> list[int]:
+        """Return the tokens of the whole prompt, with what the model is told besides `text`."""
+
+    def generate(self, text: str, max_tokens: int, emit: Callable[[list[int], str], bool]) -> str:
+        """Answer `text`; stop when `emit` returns False.
+
+        `emit` gets each piece as it is made: its tokens, mostly one, and its text.
 
         Returns:
             Why the answer ended: `stop`, `length` or `cancelled`.
@@ -50,7 +58,19 @@ class SmolLM:
         params.verbosity = 0
         self._server = xllamacpp.Server(params)
 
-    def generate(self, text: str, max_tokens: int, emit: Callable[[str], bool]) -> str:
+    def tokens_of(self, text: str) -> list[int]:
+        """Ask llama.cpp, which has this on its HTTP side alone."""
+        prompt = self._post("/apply-template", {"messages": _messages(text)})["prompt"]
+        question = {"content": prompt, "add_special": True, "parse_special": True}
+        tokens: list[int] = self._post("/tokenize", question)["tokens"]
+        return tokens
+
+    def _post(self, path: str, question: dict[str, Any]) -> Any:
+        address = self._server.listening_address + path  # of this process, on the loopback
+        with urllib.request.urlopen(address, json.dumps(question).encode(), timeout=10) as reply:  # noqa: S310
+            return json.load(reply)
+
+    def generate(self, text: str, max_tokens: int, emit: Callable[[list[int], str], bool]) -> str:
         """Answer greedily, so that the same question has the same answer."""
         reason, error = "cancelled", ""
 
@@ -62,21 +82,22 @@ class SmolLM:
             for choice in chunk["choices"]:
                 reason = choice["finish_reason"] or reason
                 piece = choice["delta"].get("content")
-                if piece and not emit(piece):
+                made = (choice.get("logprobs") or {}).get("content") or ()
+                if piece and not emit([each["id"] for each in made], piece):
                     return True  # true ends the generation
             return False
 
-        messages = [
-            {"role": "system", "content": _INSTRUCTION},
-            {"role": "user", "content": text},
-        ]
-        question = {"messages": messages, "max_tokens": max_tokens}
-        self._server.handle_chat_completions(
-            question | {"stream": True, "temperature": 0, "cache_prompt": True}, take
-        )
+        question = {"messages": _messages(text), "max_tokens": max_tokens, "stream": True}
+        question |= {"temperature": 0, "cache_prompt": True}
+        question |= {"logprobs": True, "top_logprobs": 1}  # the numbers of tokens come with them
+        self._server.handle_chat_completions(question, take)
         if error:
             raise ValueError(error)
         return reason
+
+
+def _messages(text: str) -> list[dict[str, str]]:
+    return [{"role": "system", "content": _INSTRUCTION}, {"role": "user", "content": text}]
 
 
 class Toy:
@@ -84,14 +105,21 @@ class Toy:
 
     name = "toy engine (no language model)"
 
-    def generate(self, text: str, max_tokens: int, emit: Callable[[str], bool]) -> str:
+    def tokens_of(self, text: str) -> list[int]:
+        """Return a checksum for each word of what it will say: it has no vocabulary."""
+        return [zlib.crc32(word.encode()) for word in self._words(text)]
+
+    def generate(self, text: str, max_tokens: int, emit: Callable[[list[int], str], bool]) -> str:
         """Say what this is and echo the question, a word at a time."""
-        words = f"This is the built-in toy engine, no language model. You asked: {text}".split()
+        words = self._words(text)
         for word in words[:max_tokens]:
-            if not emit(word + " "):
+            if not emit([zlib.crc32(word.encode())], word + " "):
                 return "cancelled"
             time.sleep(0.02)  # the pace of a small model, so that streaming can be seen
         return "stop" if len(words) <= max_tokens else "length"
+
+    def _words(self, text: str) -> list[str]:
+        return f"This is the built-in toy engine, no language model. You asked: {text}".split()
 
 
 MODELS: dict[str, type[SmolLM | Toy]] = {"smollm2": SmolLM, "toy": Toy}
