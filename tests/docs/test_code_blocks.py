@@ -2,7 +2,8 @@
 
     ```python          a program of its own, run as one
     ```text            right after a Python block: its output ("..." stands for anything)
-    <!-- continues --> before a Python block: it goes on where the previous one of the page stopped
+    <!-- continues --> before a Python block: it goes on where the previous one of the page stopped;
+                       what the blocks before it print is not its output
 
 Other blocks have to say what they are (`shell`, `text`, `toml`, `make`), so that no program hides
 from this test behind a fence without a name.
@@ -23,6 +24,7 @@ PAGES = sorted([REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")])
 NOT_PROGRAMS = {"shell", "text", "toml", "make"}
 FENCE = re.compile(r"^```(?P<language>\S*)[^\n]*\n(?P<body>.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 CONTINUES = re.compile(r"<!-- continues -->\s*\Z")
+FROM_HERE = "-- from here on it is the continued block's --"
 
 
 @dataclass
@@ -48,7 +50,8 @@ def read_blocks(page: str, text: str) -> list[Block]:
             earlier = programs[-1].body if CONTINUES.search(between) else ""
             # Empty lines keep the line numbers of a traceback those of the page.
             gap = first_line - 1 - earlier.count("\n")
-            block.body = earlier + "\n" * gap + block.body
+            mark = f"print({FROM_HERE!r})" if earlier else ""
+            block.body = earlier + mark + "\n" * gap + block.body
         elif block.language == "text" and not between.strip() and blocks[-1:] == programs[-1:]:
             blocks[-1].output = block.body
         blocks.append(block)
@@ -73,8 +76,9 @@ def test_a_block_runs_and_prints_what_the_page_says(block, tmp_path):
     )
     assert done.returncode == 0, f"{block.page}, lines as there:\n{done.stderr}"
     if block.output is not None:
-        same = doctest.OutputChecker().check_output(block.output, done.stdout, doctest.ELLIPSIS)
-        assert same, f"the page says:\n{block.output}\nit prints:\n{done.stdout}"
+        printed = done.stdout.rpartition(FROM_HERE + "\n")[2]
+        same = doctest.OutputChecker().check_output(block.output, printed, doctest.ELLIPSIS)
+        assert same, f"the page says:\n{block.output}\nit prints:\n{printed}"
 
 
 def test_every_other_block_says_what_it_is():
@@ -94,7 +98,8 @@ def test_a_continued_block_has_the_earlier_one_before_it_on_its_own_lines():
     page = "a\n```python\nx = 1\n```\nb\n<!-- continues -->\n```python\nprint(x)\n```\n"
     first, second = read_blocks("page", page)
     assert (first.body, first.line) == ("\n\nx = 1\n", 3)
-    assert second.body.splitlines() == ["", "", "x = 1", "", "", "", "", "print(x)"]
+    mark = f"print({FROM_HERE!r})"
+    assert second.body.splitlines() == ["", "", "x = 1", mark, "", "", "", "print(x)"]
 
 
 def test_a_text_block_right_after_a_program_is_its_output():
