@@ -6,6 +6,7 @@
 #   make check                              format, lint, types (tests/typing among them), architecture
 #   make cover                              the test suite, with branch coverage by module
 #   make soak [SECONDS=10] [ARGS="-k name"] threads, signals, forks: each stress test for so long
+#   make faults [KILLS=100]                 kill -9 of each process of serving, so many times
 #   make interop                            the interop suite, and the table in docs/interop.md
 #   make peers [ARGS="dynamo vllm"]         the real serving peers, and their tables in docs/interop.md
 #   make fuzz [ARGS="frames 60"]            attack each parser of the wire for a while
@@ -14,7 +15,7 @@
 #   make clean                              remove the environments and caches
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test soak check format cover interop peers fuzz docs bench clean
+.PHONY: help demo test soak faults check format cover interop peers fuzz docs bench clean
 
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 python3; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
@@ -78,6 +79,10 @@ test: .venv/ready
 soak: .venv/ready
 	SOAK=$(or $(SECONDS),10) .venv/bin/python -X dev -bb -m pytest tests/stress \
 		tests/model/test_blocking.py tests/model/test_kv_order.py $(ARGS)
+
+# Likewise: SEED=... repeats the kills of one round.
+faults: .venv/ready
+	FAULTS=$(or $(KILLS),100) .venv/bin/python -X dev -bb -m pytest tests/faults $(ARGS)
 
 check: .venv/ready
 	.venv/bin/ruff check .

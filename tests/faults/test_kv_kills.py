@@ -7,8 +7,9 @@ the truth.
 import time
 from collections import Counter
 
-from tests.stress.kit import SOON, in_rounds, limited, until
-from tests.stress.kv_lives import Truths, life_of, step
+from tests.faults.kit import KILLS, campaign, wait_for
+from tests.faults.kv_lives import Truths, life_of, step
+from tests.faults.lives import SOON
 from zerohop.serving import (
     Applied,
     Health,
@@ -22,9 +23,7 @@ from zerohop.serving import (
 )
 from zerohop.serving.kv.questions import OrderOptions
 
-pytestmark = limited
 IMPATIENT = OrderOptions(silence=1.0, pause=0.5, check=0.5)
-LIVES = 4  # in a round; all but the last end by being killed
 ANY = "tcp://127.0.0.1:*"
 
 
@@ -84,26 +83,29 @@ class Witness:
             self.look(0.02)
 
 
-@in_rounds(2)
-def test_a_publisher_that_is_killed_again_and_again(new_context, team, program, random):
+@campaign
+def test_a_publisher_that_is_killed_again_and_again(program, chance, ipc_directory):
     endpoint = replay = ANY
+    if chance.random() < 0.5:
+        endpoint, replay = f"ipc://{ipc_directory}/kv", f"ipc://{ipc_directory}/replay"
     witness = None
-    for life in range(1, LIVES + 1):
+    for life in range(1, KILLS + 2):
         worker = program(
-            f"from tests.stress.kv_lives import live\nlive({life}, {endpoint!r}, {replay!r})"
+            f"from tests.faults.kv_lives import live\nlive({life}, {endpoint!r}, {replay!r})"
         )
         endpoint, replay = worker.line().split()
         if witness is None:
             subscriber = SyncKvEventSubscriber(endpoint, replay, options=IMPATIENT)
             witness = Witness(subscriber)
-        if life < LIVES:
-            witness.look(random.random() * 0.5)
+        if life <= KILLS:
+            witness.look(chance.random() * 0.5)
             worker.kill()
         else:
             witness.look(0.2)
             worker.tell("enough")
             witness.until_it_has_all(life, int(worker.line()))
-            worker.kill()
+            worker.tell("end")
+            assert worker.end() == []
     subscriber.close()
 
 
@@ -116,9 +118,9 @@ for delivery in subscriber:
 """
 
 
-@in_rounds(2)
+@campaign
 def test_readers_that_are_killed_leave_the_publisher_and_the_other_readers_as_they_were(
-    new_context, team, program, random
+    program, chance
 ):
     with KvEventPublisher(ANY, replay=ANY, buffer=500) as publisher:
         places = {"endpoint": publisher.endpoint, "replay": publisher.replay_endpoint}
@@ -129,13 +131,14 @@ def test_readers_that_are_killed_leave_the_publisher_and_the_other_readers_as_th
 
         subscriber = SyncKvEventSubscriber(*places.values(), options=IMPATIENT)
         witness = Witness(subscriber)
-        for _ in range(3):
+        for _ in range(KILLS // 2):
             publish(400)
-            readers = [program(READER.format(**places, pause=p)) for p in (0, 0.001, 0.1)]
-            assert [reader.line() for reader in readers] == ["here"] * 3
-            publish(random.randint(0, 400))
-            witness.look(random.random() * 0.1)
-            for reader in random.sample(readers, 3):
+            pauses = chance.sample((0, 0.001, 0.1), 2)
+            readers = [program(READER.format(**places, pause=pause)) for pause in pauses]
+            assert [reader.line() for reader in readers] == ["here"] * 2
+            publish(chance.randint(0, 400))
+            for reader in readers:
+                witness.look(chance.random() * 0.1)
                 reader.kill()
                 publish(10)
         witness.until_it_has_all(1, publisher.next_seq)
@@ -143,6 +146,6 @@ def test_readers_that_are_killed_leave_the_publisher_and_the_other_readers_as_th
         before = answers.answered
         with SyncKvEventSubscriber(*places.values(), options=IMPATIENT) as late:
             Witness(late).until_it_has_all(1, publisher.next_seq)
-        until(lambda: answers.answered > before)
+        wait_for(lambda: answers.answered > before)
         subscriber.close()
     assert (publisher.dropped, publisher.unencodable, answers.failed) == (0, 0, 0)

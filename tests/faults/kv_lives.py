@@ -2,9 +2,9 @@
 
 import random
 import sys
-import threading
 import time
 
+from tests.faults.lives import told
 from zerohop.serving import AllBlocksCleared, BlockRemoved, BlockStored, KvEventPublisher
 from zerohop.serving.kv.blocks import PresentBlocks
 
@@ -42,16 +42,19 @@ class Truths:
 
 
 def live(life, endpoint, replay):
-    """Be a worker until killed; on a line of standard input, publish no more and say how many."""
+    """Be a worker until killed; on a line of standard input, publish no more and say how many.
+
+    On another one, end.
+    """
     publisher = KvEventPublisher(endpoint, replay=replay, bind=True, buffer=200)
     print(publisher.endpoint, publisher.replay_endpoint)
-    told = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.readline(), told.set()), daemon=True).start()
+    enough = told()
     chance = random.Random(life)
-    while not told.is_set():
+    while not enough.is_set():
         for _ in range(chance.randint(1, 20)):
             publisher.publish(step(life, publisher.next_seq))
         time.sleep(chance.random() * 0.004)
     publisher.flush()
     print(publisher.next_seq)
-    time.sleep(60)
+    sys.stdin.readline()
+    publisher.close()
