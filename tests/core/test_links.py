@@ -1294,3 +1294,12 @@ def test_a_subscription_is_an_event_of_its_own():
     net.core.send(b"\1topic")
     net.talk()
     assert pub.taken() == [SubscriptionReceived(b"topic", True)]
+
+
+def test_it_is_told_when_nothing_but_messages_came():
+    net = Network("PULL")
+    remote = net.join("PUSH")
+    assert net.links.receive_data(remote.link, wire_of(b"x"), 0.0)
+    assert net.links.receive_data(remote.link, wire_of(b"yy")[:3], 0.0)  # half of one
+    assert not net.links.receive_data(remote.link, b"y" + b"\4\7\4PING\0\0", 0.0)
+    assert not net.links.receive_data(remote.link, b"\xff", 0.0)

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from tests.wire.kit import calls_during
 from zerohop.core.link import Link, Listener
 from zerohop.core.options import SocketOptions
-from zerohop.core.output import FLUSH_SIZE, BatchEncoder, fill, take_back, written
+from zerohop.core.output import (
+    FLUSH_SIZE,
+    BatchEncoder,
+    fill,
+    fill_alone,
+    take_back,
+    written,
+    written_alone,
+)
 from zerohop.core.peers import put_back
 from zerohop.patterns.pattern import Peer
 from zerohop.patterns.pipe import Pipe
@@ -405,3 +413,87 @@ def test_a_forgotten_batch_is_nobodys_any_more():
     link = make_link(shares=True)
     assert filled(link, make_pipe(message), encoder) == wire_of(message)
     assert link.connection.batches == 1
+
+
+# -- a lone message
+
+
+def link_to(pipe, **options):
+    """A link that is in traffic with a peer, to whom the pipe leads."""
+    link = make_link(**options)
+    link.peer = Peer(pipe, Pipe(0))
+    link.handshaken = True
+    return link
+
+
+@pytest.mark.parametrize("message", [b"x" * 64, [b"", b"x"], [b"a", b"b" * 300, b"c"]])
+def test_a_lone_message_is_written_as_any_other(message):
+    link, general = link_to(make_pipe(message)), make_link()
+    assert fill_alone(link) == fill(general, make_pipe(message), BatchEncoder())
+    assert link.sending == [message]
+    size = len(wire_of(message))
+    assert written_alone(link, size)
+    written(general, size)
+    for each in (link, general):
+        assert (each.octets_out, each.messages_out) == (size, 1)
+        assert (each.sending, each.buffers) == ([], [])
+    assert link.peer.outbound.asleep
+
+
+def test_a_lone_message_of_which_not_all_is_taken_goes_on_as_any_other():
+    link = link_to(make_pipe(b"x" * 100))
+    fill_alone(link)
+    written(link, 40)
+    assert filled(link, link.peer.outbound) == wire_of(b"x" * 100)[40:]
+    assert take_back(link) == [b"x" * 100]
+
+
+def test_a_link_that_breaks_gives_a_lone_message_back():
+    link = link_to(make_pipe(b"x"))
+    fill_alone(link)
+    assert take_back(link) == [b"x"]
+
+
+def test_what_came_while_a_lone_message_was_written_keeps_the_pipe_awake():
+    pipe = make_pipe(b"x")
+    link = link_to(pipe)
+    fill_alone(link)
+    pipe.messages.append(b"y")
+    assert not written_alone(link, 3)
+    assert not pipe.asleep
+
+
+def test_a_connection_that_has_something_to_say_keeps_the_pipe_awake():
+    link = link_to(make_pipe(b"x"))
+    fill_alone(link)
+    link.connection.control = b"pong"
+    assert not written_alone(link, 3)
+    assert not link.peer.outbound.asleep
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda link: link.peer.outbound.push(b"y"),
+        lambda link: link.peer.outbound.messages.clear(),
+        lambda link: setattr(link.peer.outbound, "full", True),
+        lambda link: setattr(link.connection, "control", b"ping"),
+        lambda link: setattr(link, "handshaken", False),
+        lambda link: setattr(link, "failure", ValueError()),
+        lambda link: setattr(link, "ending", True),
+        lambda link: setattr(link, "shares", True),
+        lambda link: link.buffers.append(b"rest"),
+        lambda link: setattr(link, "peer", None),
+    ],
+    ids=["two", "none", "full", "control", "handshake", "failed", "ends", "shares", "rest", "peer"],
+)
+def test_what_is_no_lone_message_is_left_to_the_general_way(spoil):
+    link = link_to(make_pipe(b"x"))
+    spoil(link)
+    before = (link.peer is not None and list(link.peer.outbound.messages), list(link.buffers))
+    assert fill_alone(link) == []
+    assert before == (
+        link.peer is not None and list(link.peer.outbound.messages),
+        list(link.buffers),
+    )
+    assert link.sending == []

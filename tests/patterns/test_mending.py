@@ -113,7 +113,7 @@ def test_forgetting_a_peer_whose_subscription_was_half_made_is_no_error():
 def test_a_sender_that_had_lost_a_peer_sends_to_it(kind):
     pattern = make(kind)
     peer = network_peer(pattern)
-    pattern._outgoing._ready.clear()
+    pattern.mend([])
     with pytest.raises(Again):
         pattern.send(b"x")
     pattern.mend([peer])
@@ -142,6 +142,7 @@ def test_a_receiver_that_had_lost_a_peer_receives_from_it(kind, message, receive
     peer = network_peer(pattern, routing_id=b"name")
     pattern._incoming._asleep.clear()
     pattern._incoming._ready.clear()
+    pattern._incoming.sole = None
     pattern.deliver(peer, [message])
     with pytest.raises(Again):
         pattern.receive()

@@ -52,6 +52,38 @@ class TestFairQueue:
         queue.take()
         assert queue.peer is b
 
+    def test_who_is_alone_is_known(self):
+        queue, [a] = fair_queue([])
+        assert queue.sole is a
+        b = new_peer()
+        queue.add(b)
+        assert queue.sole is None
+        queue.remove(a)
+        assert queue.sole is b
+        queue.remove(b)
+        assert queue.sole is None
+
+    def test_whoever_leaves_messages_behind_is_not_gone_before_they_are_taken(self):
+        queue, [_, leaving] = fair_queue([], [b"x"])
+        queue.remove(leaving)
+        assert queue.sole is None
+        assert take_all(queue) == [b"x"]
+        assert queue.sole is not None
+
+    def test_a_peer_of_this_process_is_never_said_to_be_alone(self):
+        queue, peer = FairQueue(), new_peer()
+        peer.inproc = True
+        queue.add(peer)
+        assert queue.sole is None
+
+    def test_what_is_put_is_taken_and_stops_the_writer_at_the_high_water_mark(self):
+        queue, peer = FairQueue(), new_peer(hwm=2)
+        queue.add(peer)
+        queue.put(peer, [b"x", b"y"])
+        assert peer.inbound.full
+        assert not peer.inbound.asleep
+        assert take_all(queue) == [b"x", b"y"]
+
     def test_an_empty_queue_raises_again_and_all_its_inproc_peers_sleep(self):
         queue, [a, b] = fair_queue([b"a"], [])
         a.inproc = b.inproc = True

@@ -25,7 +25,10 @@ class Ground:
         self.readable = []
         self.to_flush = []  # stands for core.links too
         core = SimpleNamespace(context=self, links=self)
-        self.outflow = Outflow(core, self.pump, self, at_once=at_once)
+        self.waiting = []
+        self.outflow = Outflow(
+            core, self.pump, self.write_alone, self.waiting, self, at_once=at_once
+        )
 
     def call_soon(self, callback):
         self.calls.append((0.0, callback))
@@ -53,6 +56,13 @@ class Ground:
             self.pipe.messages.clear()
             self.pipe.drained()
             self.pipe.sleep()
+
+    def write_alone(self):
+        """As a driver that has one peer."""
+        if len(self.pipe) != 1:
+            return False
+        self.pump()
+        return True
 
     def send(self, count=1, size=10, gap=1e-6):
         """Send on the lane, as Socket.send and Front.sent do."""
@@ -328,3 +338,30 @@ def test_on_a_loop_that_is_not_ours_nothing_is_left(monkeypatch):
     monkeypatch.setattr(module, "monotonic", lambda: ground.now)
     ground.send(100)
     assert ground.written == [1] * 100
+
+
+def test_the_first_message_after_a_wait_goes_alone_and_is_the_first_of_a_batch(ground):
+    ground.send(4)
+    ground.visits += 1
+    ground.send(4)
+    assert ground.written == [1] * 8
+    ground.send(2)
+    assert ground.written == [1] * 8
+    ground.run()
+    assert ground.written == [1] * 8 + [2]
+
+
+def test_where_somebody_waits_the_driver_does_all_it_has_to_do(ground):
+    ground.waiting.append("somebody")
+    ground.outflow._write_alone = None  # would fail if it were called
+    ground.visits += 1
+    ground.send()
+    assert ground.written == [1]
+
+
+def test_on_a_loop_that_is_not_ours_the_driver_is_only_woken(ground):
+    ground.outflow._at_once = True
+    ground.outflow._write_alone = None  # would fail if it were called
+    ground.visits += 1
+    ground.send()
+    assert ground.written == [1]

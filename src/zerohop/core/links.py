@@ -108,10 +108,14 @@ class Links:
             self._arm(link)
         return link
 
-    def receive_data(self, link: Link, data: bytes, now: float) -> None:
-        """Octets came. Whatever goes wrong is the link's end, never the caller's exception."""
+    def receive_data(self, link: Link, data: bytes, now: float) -> bool:
+        """Octets came. Whatever goes wrong is the link's end, never the caller's exception.
+
+        Returns:
+            Whether they were messages at most: the pattern has them, and nothing else was heard.
+        """
         if link.closing:
-            return
+            return False
         connection = link.connection
         link.octets_in += len(data)
         try:
@@ -119,7 +123,7 @@ class Links:
         except ProtocolError as error:
             self._handle(link, connection.completed)
             self.fail(link, error)
-            return
+            return False
         if connection.has_events:
             self._handle(link, items)
         elif items:  # as _deliver
@@ -131,6 +135,8 @@ class Links:
                     self._news.clear()
         if connection.has_output:
             self.to_write.append(link)
+            return False
+        return not connection.has_events
 
     def _handle(self, link: Link, items: list[Any]) -> None:
         """The careful way through what a connection gave: events among messages, in order."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 FLUSH_SIZE = 64 * 1024  # octets: one write; larger ones fall out of the cache (bench/)
 _LARGEST_FLUSH = 64 * FLUSH_SIZE  # octets; of a batch over that most goes back to the pipe
 _MAX_BATCH = 1024
+_NOTHING: list[Buffer] = []  # nobody changes it
 
 
 class BatchEncoder:
@@ -106,6 +107,43 @@ def fill(link: Link, pipe: Pipe | None, encoder: BatchEncoder) -> list[Buffer]:
     link.sending = batch
     buffers += encoded
     return buffers
+
+
+def fill_alone(link: Link) -> list[Buffer]:
+    """Return what :func:`fill` would, where that is a lone message and nothing else; else nothing.
+
+    An answer, which somebody waits for: with no step more than needed.
+    """
+    peer, connection = link.peer, link.connection
+    if peer is None or link.shares or link.buffers or connection.has_output or link.ending:
+        return _NOTHING
+    pipe = peer.outbound
+    queue = pipe.messages
+    if len(queue) != 1 or pipe.full or not link.handshaken or link.failure is not None:
+        return _NOTHING
+    pipe.whole = None
+    link.sending = batch = [queue.popleft()]
+    link.written = link.control_size = 0
+    link.buffers = buffers = connection.encode(batch)
+    return buffers
+
+
+def written_alone(link: Link, size: int) -> bool:
+    """The kernel took all of :func:`fill_alone`; return whether the pipe sleeps now."""
+    link.written = size
+    link.octets_out += size
+    link.messages_out += 1
+    link.buffers.clear()
+    link.sending = []
+    peer = link.peer
+    if peer is None or link.connection.has_output:
+        return False
+    pipe = peer.outbound
+    pipe.asleep = True
+    if pipe.messages:  # as Pipe.sleep
+        pipe.asleep = False
+        return False
+    return True
 
 
 def _take(pipe: Pipe, limit: int) -> list[Message]:

@@ -204,6 +204,80 @@ class Pump:
         if self.front is None and core.closed and self in self.context.drivers:
             self._release_if_finished()
 
+    def delivered(self) -> None:
+        """As :meth:`pump`, where messages have come: mostly only those who wait are to be told."""
+        core, links, pattern = self.core, self.core.links, self.core.pattern
+        front = self.front
+        if (
+            self._pumping
+            or front is None
+            or self._descriptor is not None
+            or pattern.hands_out
+            or pattern.refused
+            or pattern.announcements
+            or pattern.notices
+            or core.receive_lane is not pattern.receive_lane
+            or links.to_flush
+            or links.to_write
+        ):
+            self.pump()
+            return
+        self._pumping = True
+        try:
+            more = front.activity() and self.has_work()
+        except BaseException:
+            self.context.interrupted()
+            raise
+        finally:
+            self._pumping = False
+        if more or self._again:
+            self.pump()
+
+    def write_alone(self) -> bool:
+        """As :meth:`pump`, where one message was sent to one peer, and nobody waits.
+
+        Returns:
+            False: it is not so, and nothing was done.
+        """
+        core, links, pattern = self.core, self.core.links, self.core.pattern
+        to_flush = links.to_flush
+        if (
+            len(to_flush) != 1
+            or self._pumping
+            or self._descriptor is not None
+            or pattern.hands_out
+            or core.send_lane is not pattern.send_lane
+        ):
+            return False
+        stream = self._streams.get(to_flush[0].link)
+        if stream is None:
+            return False
+        self._pumping = True
+        try:
+            stream.write()
+            del to_flush[:1]
+        except BaseException:
+            self.context.interrupted()
+            raise
+        finally:
+            self._pumping = False
+        if (
+            self._again
+            or to_flush
+            or links.to_write
+            or links.to_resume
+            or links.to_close
+            or links.room
+            or links.room_for_others
+            or links.timers.stale
+            or pattern.refused
+            or pattern.announcements
+            or pattern.notices
+            or self.context.core.readable
+        ):
+            self.pump()
+        return True
+
     def has_work(self) -> bool:
         """Whether what was just asked of the core has left something in its lists."""
         links, shared = self.core.links, self.context.core

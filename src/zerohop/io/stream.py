@@ -15,6 +15,8 @@ from __future__ import annotations
 import errno
 import socket
 
+from zerohop.core.output import fill_alone, written_alone
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from zerohop.core.link import Link
@@ -27,6 +29,9 @@ _LITTLE = 1024  # octets: enough for a header, and for the small parts before a 
 _WRITES_A_TURN = 16  # then others get their turn: a fast reader must not starve the loop
 _GATHERS = hasattr(socket.socket, "sendmsg")  # not on Windows
 _SCATTERS = hasattr(socket.socket, "recvmsg_into")
+# What came of reading once: the core may have nothing to do, or anything, or there are messages and
+# only those who wait have to be told.
+NOTHING, SOMETHING, MESSAGES = 0, 1, 2
 _IOV_MAX = 64  # buffers a sendmsg; well under the system's limit of 1024
 
 
@@ -121,9 +126,29 @@ class Stream:
 
     def _read_and_pump(self) -> None:
         """Read once, and have the driver do what follows from it."""
+        driver, link, came = self._driver, self._link, NOTHING
         self._busy = True
         try:
-            new = self._read()
+            if self._view is not None:
+                came = self._read_large(self._view)
+            else:
+                try:
+                    data = self._sock.recv(self._read_size)
+                except (BlockingIOError, InterruptedError):
+                    came = NOTHING
+                except OSError as error:
+                    self._lost(error)
+                else:
+                    if data:
+                        heard = self._links.receive_data(link, data, driver.now())
+                        came = MESSAGES if heard else SOMETHING
+                        if len(data) >= _LITTLE or self._read_size != READ_SIZE:
+                            self._look_ahead(len(data))
+                        peer = link.peer
+                        if peer is not None and peer.inbound.full:
+                            self._make_it_wait()
+                    else:
+                        self._lost(None)
         except BaseException:
             self._interrupted()
             raise
@@ -131,9 +156,11 @@ class Stream:
             self._busy = False
         if self._asked:
             self._write_after_all()
-            new = True
-        if new:
-            self._driver.pump()
+            came = SOMETHING
+        if came == MESSAGES:
+            driver.delivered()
+        elif came:
+            driver.pump()
 
     def _interrupted(self) -> None:
         """A signal handler has raised in the middle: octets may be missing or be twice.
@@ -149,28 +176,10 @@ class Stream:
             loop.remove_writer(self._fd)
         self._lost(OSError(errno.EINTR, "a signal handler raised while octets were moved"))
 
-    def _read(self) -> bool:
-        """Read once; return whether the core may have something to do."""
-        if self._view is not None:
-            return self._read_large(self._view)
-        try:
-            data = self._sock.recv(self._read_size)
-        except (BlockingIOError, InterruptedError):
-            return False
-        except OSError as error:
-            self._lost(error)
-            return False
-        if not data:
-            self._lost(None)
-            return False
-        link = self._link
-        self._links.receive_data(link, data, self._driver.now())
-        if len(data) >= _LITTLE or self._read_size != READ_SIZE:
-            self._look_ahead(len(data))
-        peer = link.peer
-        if peer is not None and peer.inbound.full and link.handshaken and not link.closing:
+    def _make_it_wait(self) -> None:
+        """The peer's queue is full."""
+        if self._link.handshaken and not self._link.closing:
             self.pause()
-        return True
 
     def _look_ahead(self, came: int) -> None:
         """So much came: decide how much to read next, and where to."""
@@ -180,7 +189,7 @@ class Stream:
         elif came >= self._read_size or self._read_size != _LITTLE:
             self._read_size = READ_SIZE
 
-    def _read_large(self, view: memoryview) -> bool:
+    def _read_large(self, view: memoryview) -> int:
         """Read the rest of a large frame into its place, and the beginning of what follows it."""
         link, room, ahead = self._link, len(view), bytearray(_LITTLE)
         try:
@@ -189,13 +198,13 @@ class Stream:
             else:
                 came = self._sock.recv_into(view)
         except (BlockingIOError, InterruptedError):
-            return False
+            return NOTHING
         except OSError as error:
             self._lost(error)
-            return False
+            return NOTHING
         if not came:
             self._lost(None)
-            return False
+            return NOTHING
         now, size = self._driver.now(), min(came, room)
         link.octets_in += size
         link.connection.filled(size, now)
@@ -203,10 +212,10 @@ class Stream:
             self._links.receive_data(link, bytes(memoryview(ahead)[: came - size]), now)
             self._read_size = _LITTLE
             peer = link.peer
-            if peer is not None and peer.inbound.full and link.handshaken and not link.closing:
-                self.pause()
+            if peer is not None and peer.inbound.full:
+                self._make_it_wait()
         self._view = link.connection.buffer()
-        return size == room
+        return SOMETHING if size == room else NOTHING
 
     def write(self) -> None:
         """Write what the link has until it is empty or the kernel is full."""
@@ -217,7 +226,24 @@ class Stream:
             return
         self._busy = True
         try:
-            self._write()
+            link = self._link
+            buffers = fill_alone(link)
+            if len(buffers) != 1:
+                self._write()
+            else:
+                octets = buffers[0]
+                try:
+                    size = self._sock.send(octets)
+                except (BlockingIOError, InterruptedError):
+                    size = 0
+                except OSError as error:
+                    self._broken(error)
+                    return
+                if size != len(octets):
+                    self._links.wrote(link, size, self._driver.now())
+                    self._wait_for_room()
+                elif not written_alone(link, size):
+                    self._write()  # something has come meanwhile
         except BaseException:
             self._interrupted()
             raise
@@ -257,14 +283,18 @@ class Stream:
                 return
             links.wrote(link, size, now)
             if not whole:
-                self._blocked = True
-                if self._driver.loop is not None:
-                    self._driver.loop.add_writer(self._fd, self._on_writable)
+                self._wait_for_room()
                 return
             if not buffers and self._is_empty(link):
                 return
         if link.peer is not None:
             self._driver.flush_later(link.peer)
+
+    def _wait_for_room(self) -> None:
+        """The kernel is full: go on when the socket is writable again."""
+        self._blocked = True
+        if self._driver.loop is not None:
+            self._driver.loop.add_writer(self._fd, self._on_writable)
 
     def _broken(self, error: OSError) -> None:
         """Nothing can be written any more; what the peer sent before that can still be read."""

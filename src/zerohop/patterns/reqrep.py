@@ -17,7 +17,7 @@ from struct import Struct
 from zerohop.constants import Errno
 from zerohop.errors import UsageError
 from zerohop.patterns.pattern import HWM_REACHED, Pattern, PatternOptions, Peer, probe
-from zerohop.patterns.routing import FairQueue, LoadBalancer
+from zerohop.patterns.routing import FairQueue, LoadBalancer, would_block
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,8 +73,7 @@ class Req(Pattern):
             if type(message) is not list or message[0] != b"":
                 messages = self._replies(peer, messages)
                 break
-        peer.inbound.extend(messages)
-        self._incoming.wake(peer)
+        self._incoming.put(peer, messages)
 
     def _replies(self, peer: Peer, messages: list[Message]) -> list[Message]:
         """Those of the messages that are replies, up to one that cannot come from a REP."""
@@ -113,14 +112,23 @@ class Req(Pattern):
         if self.options.req_correlate:
             request_id = (request_id + 1) & 0xFFFFFFFF
             envelope = [_REQUEST_ID.pack(request_id), b""]
-        if type(message) is list:
-            self._asked = self._outgoing.send(envelope + message)
+        request = envelope + message if type(message) is list else [*envelope, message]
+        peer = self._incoming.sole
+        if peer is not None and (pipe := peer.outbound).asleep and not pipe.full:
+            # As LoadBalancer.send and Pipe.push: this call is the larger part of a round trip.
+            pipe.messages.append(request)  # type: ignore[arg-type] # message is no list
+            if pipe.hwm == 1:
+                pipe.mark_full()
+            pipe.reader_signals.append(pipe.reader)
+            pipe.asleep = False
         else:
-            self._asked = self._outgoing.send([*envelope, message])  # type: ignore[list-item] # no list
+            peer = self._outgoing.send(request)  # type: ignore[arg-type] # likewise
+        self._asked = peer
         self._last_id = request_id
         self._envelope = envelope
         self._expects_reply = True
-        self._incoming.discard("late reply")
+        if peer.inbound.messages or peer is not self._incoming.sole:
+            self._incoming.discard("late reply")
 
     def check_send(self, first_part: Part) -> None:
         self._check_turn()
@@ -133,7 +141,14 @@ class Req(Pattern):
                 hint="REQ must send a request before it can receive the reply (RFC 28)",
             )
         incoming = self._incoming
-        reply = incoming.take()
+        peer = incoming.sole
+        if peer is None or peer.inbound.full:
+            reply = incoming.take()
+        elif peer.inbound.messages:
+            incoming.peer = peer
+            reply = peer.inbound.messages.popleft()
+        else:
+            raise would_block()
         body_at = 1
         if (  # unless it is what it should be
             self._envelope is not _PLAIN
@@ -217,6 +232,7 @@ class Rep(Pattern):
     def __init__(self, options: PatternOptions, seed: int = 0) -> None:
         super().__init__(options, seed)
         self._incoming = FairQueue()
+        self.deliver = self._incoming.put  # type: ignore[method-assign] # nothing is looked at
         self._peers: set[Peer] = set()
         self._requester: Peer | None = None
         self._envelope: list[Part] = []  # empty: no request is being answered
@@ -228,10 +244,6 @@ class Rep(Pattern):
     def detach(self, peer: Peer) -> None:
         self._peers.discard(peer)
         self._incoming.remove(peer)
-
-    def deliver(self, peer: Peer, messages: list[Message]) -> None:
-        peer.inbound.extend(messages)
-        self._incoming.wake(peer)
 
     def mend(self, peers: Iterable[Peer]) -> None:
         self._peers = set(peers)
@@ -248,12 +260,19 @@ class Rep(Pattern):
         if peer not in self._peers:
             peer.dropped["requester gone"] += 1
             self.dropped["requester gone"] += 1
-        elif peer.outbound.full:
+            return
+        pipe = peer.outbound
+        if pipe.full:
             peer.dropped[HWM_REACHED] += 1
-        elif type(message) is list:
-            peer.outbound.push(envelope + message)
-        else:
-            peer.outbound.push([*envelope, message])  # type: ignore[list-item] # no list
+            return
+        reply = envelope + message if type(message) is list else [*envelope, message]
+        pipe.messages.append(reply)  # type: ignore[arg-type] # message is no list
+        # As Pipe.push: a call of ours is what a reply can do without.
+        if 0 < pipe.hwm <= len(pipe.messages):
+            pipe.mark_full()
+        if pipe.asleep:
+            pipe.reader_signals.append(pipe.reader)
+            pipe.asleep = False
 
     def check_send(self, first_part: Part) -> None:
         if not self._envelope:
@@ -267,7 +286,14 @@ class Rep(Pattern):
                 "ROUTER to answer in another order",
             )
         incoming = self._incoming
-        request = incoming.take()
+        peer = incoming.sole
+        if peer is None or peer.inbound.full:
+            request = incoming.take()
+        elif peer.inbound.messages:
+            incoming.peer = peer
+            request = peer.inbound.messages.popleft()
+        else:
+            raise would_block()
         body_at = 1  # from a REQ, and no ROUTER in between
         if type(request) is not list or request[0] != b"":
             while not (body_at := _body_of(request)):

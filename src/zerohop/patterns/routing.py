@@ -11,6 +11,7 @@ that call is the larger part of the cost (``bench/micro``).
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 
 from zerohop.errors import Again
 from zerohop.patterns.pattern import HWM_REACHED
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
     from zerohop.patterns.pattern import Peer
     from zerohop.patterns.pipe import Message, Pipe
+
+would_block = partial(Again.__new__, Again)
+"""Makes an Again without its ``__init__``: each wait for an answer begins with one."""
 
 _FEW = 16  # ready peers, among which one is looked for
 
@@ -35,9 +39,11 @@ class FairQueue:
 
     Attributes:
         peer: where the message came from that :meth:`take` returned last.
+        sole: the network peer that everything comes from, if there is exactly one and nobody else,
+            leaving or not. Whoever has the lock may take from its pipe past :meth:`take`.
     """
 
-    __slots__ = ("_asleep", "_here", "_leaving", "_ready", "peer")
+    __slots__ = ("_asleep", "_here", "_leaving", "_ready", "peer", "sole")
 
     def __init__(self) -> None:
         self._ready: deque[Peer] = deque()  # the next one to be asked first
@@ -45,6 +51,7 @@ class FairQueue:
         self._here: dict[Peer, None] = {}  # both, but for those that are leaving
         self._leaving: set[Peer] = set()  # some of the ready ones
         self.peer: Peer | None = None
+        self.sole: Peer | None = None
 
     def __contains__(self, peer: object) -> bool:
         return peer in self._here or peer in self._leaving
@@ -67,6 +74,7 @@ class FairQueue:
             self._asleep.add(peer)
         else:
             self._ready.append(peer)
+        self._find_sole()
 
     def remove(self, peer: Peer) -> None:
         """Forget the peer, which writes no more, once its pipe is empty. Unknown: ignored."""
@@ -82,6 +90,21 @@ class FairQueue:
             self._leaving.add(peer)
         else:
             self._ready.remove(peer)
+        self._find_sole()
+
+    def put(self, peer: Peer, messages: list[Message]) -> None:
+        """Messages have come from a network peer: put them into its pipe, and :meth:`wake` it."""
+        pipe = peer.inbound
+        queue = pipe.messages
+        queue.extend(messages)
+        if 0 < pipe.hwm <= len(queue):
+            pipe.mark_full()
+        if pipe.asleep and messages:
+            pipe.reader_signals.append(pipe.reader)
+            pipe.asleep = False
+        if peer in self._asleep:
+            self._asleep.discard(peer)
+            self._ready.append(peer)
 
     def wake(self, peer: Peer) -> None:
         """The peer's pipe has messages; it queues up behind the others that have."""
@@ -99,6 +122,7 @@ class FairQueue:
         self._ready.clear()
         self._ready.extend(peer for peer in ready if peer in here or peer in self._leaving)
         self._ready.extend(peer for peer in here if peer not in ready)
+        self._find_sole()
 
     def take(self) -> Message:
         """Take the next message; :attr:`peer` tells where it came from.
@@ -122,10 +146,11 @@ class FairQueue:
                 continue
             if pipe.full:
                 pipe.drained()
-            ready.rotate(-1)
+            if ready[-1] is not peer:
+                ready.rotate(-1)
             self.peer = peer
             return message
-        raise Again
+        raise would_block()
 
     def peek(self) -> Message | None:
         """Return what :meth:`take` would take now, or None; :attr:`peer` tells whose it is."""
@@ -157,11 +182,19 @@ class FairQueue:
                     messages.clear()
                     peer.inbound.drained()
 
+    def _find_sole(self) -> None:
+        self.sole = None
+        if len(self._here) == 1 and not self._leaving:
+            (peer,) = self._here
+            if not peer.inproc:
+                self.sole = peer
+
     def _set_aside(self, peer: Peer) -> None:
         """Move the first of the ready peers, found empty, to where it belongs."""
         if peer in self._leaving:
             self._leaving.discard(peer)
             self._ready.popleft()
+            self._find_sole()
         elif peer.inbound.sleep():
             self._ready.popleft()
             self._asleep.add(peer)
@@ -232,9 +265,10 @@ class LoadBalancer:
             if pipe.asleep:
                 pipe.reader_signals.append(pipe.reader)
                 pipe.asleep = False
-            ready.rotate(-1)
+            if ready[-1] is not peer:
+                ready.rotate(-1)
             return peer
-        raise Again
+        raise would_block()
 
     def has_room(self) -> bool:
         """Whether :meth:`send` would find a peer."""

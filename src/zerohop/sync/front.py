@@ -67,7 +67,9 @@ class Front:
         # A shadow of an asyncio socket: only the loop's own thread may touch the loop.
         foreign = driver.loop is not None and driver.loop is not reactor
         self._pump = driver.woken if foreign else driver.pump
-        self._outflow = Outflow(driver.core, self._pump, reactor, at_once=foreign)
+        self._outflow = Outflow(
+            driver.core, self._pump, driver.write_alone, self._waiting, reactor, at_once=foreign
+        )
 
     def activity(self) -> bool:
         """The core has changed: lanes, readiness, or its end. Called with the lock held.
@@ -135,25 +137,6 @@ class Front:
         if core.links.to_write and not (core.context.changed or self._driver.watched):
             self._outflow.flush(topic)
         else:  # nobody to write to; or a peer of this process, which waits for nothing but this
-            self._pump()
-
-    def received(self) -> None:
-        """A message was taken past the lane: tell whoever was stopped by it. Lock held."""
-        core = self._core
-        context = core.context
-        pipe = None if self.receive_lane is None else self.receive_lane[1]
-        if (
-            core.links.to_resume
-            or context.writable
-            or context.readable
-            or context.changed
-            or self.waiters.waiting
-            or self._driver.watched
-            # The lane closes while a message is received part by part ...
-            or core.receive_lane is not pipe
-            # ... and opens again after its last part, or when a second peer has left.
-            or (pipe is None and core.pattern.receive_lane is not None)
-        ):
             self._pump()
 
     def drained(self, pipe: Pipe) -> None:
@@ -279,7 +262,22 @@ class Front:
                 raise
             else:
                 self._unread += 1
-                self.received()
+                # It was taken past the lane: tell whoever was stopped by it.
+                core, context = self._core, self._core.context
+                pipe = None if self.receive_lane is None else self.receive_lane[1]
+                if (
+                    core.links.to_resume
+                    or context.writable
+                    or context.readable
+                    or context.changed
+                    or self._waiting
+                    or self._driver.watched
+                    # The lane closes while a message is received part by part ...
+                    or core.receive_lane is not pipe
+                    # ... and opens again after its last part, or when a second peer has left.
+                    or (pipe is None and core.pattern.receive_lane is not None)
+                ):
+                    self._pump()
                 return taken
 
     def check(self, socket: InsightMethods, event: int) -> None:

@@ -25,7 +25,7 @@ from time import monotonic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from zerohop.core.socket import SocketCore
     from zerohop.io.reactor import Reactor
@@ -49,6 +49,8 @@ class Outflow:
     Args:
         core: the socket's.
         pump: makes the driver write what the core has.
+        write_alone: likewise, if that is a single message and nobody waits; returns whether it is.
+        waiting: who waits in the socket.
         reactor: of the socket's Context.
         at_once: never wait: the driver is on a loop that is not the reactor.
 
@@ -58,14 +60,24 @@ class Outflow:
 
     __slots__ = (
         "_at_once", "_core", "_count", "_helped", "_last", "_moment", "_pending", "_pump",
-        "_reactor", "_scheduled", "_stream", "_streamed", "_visits", "_waited", "_waits", "mark",
+        "_reactor", "_scheduled", "_stream", "_streamed", "_visits", "_waited", "_waiting",
+        "_waits", "_write_alone", "mark",
     )  # fmt: skip
 
     def __init__(
-        self, core: SocketCore, pump: Callable[[], None], reactor: Reactor, *, at_once: bool
+        self,
+        core: SocketCore,
+        pump: Callable[[], None],
+        write_alone: Callable[[], bool],
+        waiting: Collection[object],
+        reactor: Reactor,
+        *,
+        at_once: bool,
     ) -> None:
         self._core = core
         self._pump = pump
+        self._write_alone = write_alone
+        self._waiting = waiting
         self._reactor = reactor
         self._at_once = at_once
         self.mark = _BATCH
@@ -112,15 +124,24 @@ class Outflow:
             message: to see how large it is.
             full: the next one would have to wait.
         """
+        reactor = self._reactor
         if self._stream is not None:
             _signal(self._stream)  # it looks awake to whoever appends past the lane
+        elif (
+            reactor.visits != self._visits
+            and not (self._scheduled or self._waiting or self._at_once)
+            and self._write_alone()
+        ):
+            # The program has waited since the last one, so this is the first: a request, an answer.
+            self._visits, self._count, self._moment = reactor.visits, 1, _MOMENT
+            self._last = monotonic()
+            return
         size = _size(message)
         self._pending += size + _OVERHEAD
         full = full or self._pending >= _BATCH_SIZE
         inproc = self._core.context.readable  # an inproc reader waits for nothing but this
         if self._scheduled and not (self._waits or full or inproc):
             return
-        reactor = self._reactor
         now = monotonic()
         if reactor.visits != self._visits or now - self._last > self._moment:
             self._visits = reactor.visits
