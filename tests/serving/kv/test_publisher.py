@@ -3,6 +3,7 @@
 import threading
 import time
 
+import numpy as np
 import pytest
 import zmq as libzmq
 
@@ -11,7 +12,7 @@ from tests.serving.kv.places import END, SECONDS, Places, Reader, receive_answer
 from zerohop.serving import KvEventPublisher
 from zerohop.serving.kv.blocks import PresentBlocks
 from zerohop.serving.kv.decode import BatchDecoder
-from zerohop.serving.kv.events import AllBlocksCleared
+from zerohop.serving.kv.events import AllBlocksCleared, BlockRemoved, BlockStored
 from zerohop.serving.kv.publisher import binds, endpoint_of_rank
 from zerohop.serving.kv.replies import (
     parse_reply,
@@ -234,6 +235,41 @@ def test_what_cannot_be_encoded_has_a_number_and_spoils_snapshots_until_a_clear(
         [head], _ = receive_answer(dealer)
         assert not parse_reply(head).head.too_old
         assert parse_reply(head).head.next == 2
+
+
+@pytest.mark.parametrize(
+    ("events", "ts"),
+    [
+        (None, None),
+        (stored(1), None),  # an event, where a list of them is expected
+        ([BlockStored(["a", b"b"], None, [1], 1)], None),
+        ([BlockStored([None, b"b"], None, [1], 1)], None),
+        ([BlockStored([np.uint64(1), b"b"], None, [1], 1)], None),
+        ([BlockStored(7, None, [1], 1)], None),
+        ([BlockRemoved(iter([1]))], None),
+        (["BlockStored"], None),
+        ([stored(1)], "now"),
+    ],
+)
+def test_a_mistake_of_the_engine_is_counted_and_ends_neither_thread(publisher, events, ts):
+    publisher.publish(events, ts)
+    wait_for(lambda: publisher.unencodable == 1)
+    with Reader(zmq.DEALER, publisher.replay_endpoint) as dealer:
+        dealer.send_multipart(snapshot_request(1))
+        receive_answer(dealer)
+        publisher.clear()
+        assert publisher.flush(SECONDS)
+        dealer.send_multipart(snapshot_request(2))
+        [head], _ = receive_answer(dealer)
+        assert parse_reply(head).head.next == 2
+
+
+def test_mistakes_without_end_are_told_to_the_log_ever_more_seldom(publisher, caplog):
+    for _ in range(100):
+        publisher.publish(None)
+    assert publisher.flush(SECONDS)
+    assert publisher.unencodable == 100
+    assert len(caplog.records) == 7  # the first, the second, the fourth ... the 64th
 
 
 def test_what_has_no_room_is_dropped_with_its_number_and_there_is_no_snapshot(places):

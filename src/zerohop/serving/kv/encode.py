@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 
     Write = Callable[[Any, bool], Any]
 
-__all__ = ["BatchEncoder", "EventForm", "HashForm", "low_64_bits"]
+__all__ = ["MISTAKES", "BatchEncoder", "EventForm", "HashForm", "low_64_bits"]
 
+# What comes of values that are not what an event's fields are said to be.
+MISTAKES = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 EventForm = Literal["map", "array"]
 HashForm = Literal["int", "as_is"]
 
@@ -83,9 +85,12 @@ class BatchEncoder:
         writers, int_hashes = self._writers, self._int_hashes
         try:
             made = [writers[type(event)](event, int_hashes) for event in events]
+            when = float(ts)
         except KeyError as error:
             raise Unencodable(error.args[0], "events of this type have no form") from error
-        return pack([float(ts), made, dp_rank])
+        except MISTAKES as error:
+            raise Unencodable(events, f"{type(error).__name__}: {error}") from error
+        return pack([when, made, dp_rank])
 
 
 class _StoredMap(msgspec.Struct, tag_field="type", tag="BlockStored", omit_defaults=True, gc=False):

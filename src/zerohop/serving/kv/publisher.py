@@ -286,7 +286,10 @@ class KvEventPublisher:
                 payloads.append((seq, encode(ts, events, dp_rank)))
             except Unencodable:
                 self.unencodable += 1
-                _log.exception("batch %d of KV events is not sent", seq)
+                if self.unencodable & (self.unencodable - 1) == 0:  # the first, second, fourth ...
+                    _log.exception(
+                        "batch %d of KV events is not sent; %d so far", seq, self.unencodable
+                    )
         return payloads
 
     # On the answering thread.

@@ -10,6 +10,7 @@ import threading
 from collections import deque
 
 from zerohop.serving.kv.blocks import PresentBlocks
+from zerohop.serving.kv.encode import MISTAKES
 from zerohop.serving.kv.events import AllBlocksCleared, EventBatch
 
 TYPE_CHECKING = False
@@ -51,11 +52,11 @@ class SnapshotTable:
         """Apply so many of those that are pending. Whoever calls it has the lock."""
         for _ in range(count):
             seq, events = self.pending.popleft()
-            if any(type(event) is AllBlocksCleared for event in events):
-                self._cleared_seq = seq
             try:
+                if any(type(event) is AllBlocksCleared for event in events):
+                    self._cleared_seq = seq
                 self._blocks.apply(events, None)
-            except (TypeError, ValueError, AttributeError):  # it could not be encoded either
+            except MISTAKES:  # it could not be encoded either
                 self._failed_seq = seq
 
     def snapshot(self, ts: float, dp_rank: int | None) -> list[EventBatch] | None:
