@@ -17,7 +17,12 @@ else:
         return lambda decorated: decorated  # it tells something to type checkers, and does nothing
 
 
-__all__ = ["Value"]
+__all__ = ["NOTHING", "Value"]
+
+NOTHING: Any = ()
+"""Stands for a list that seldom has anything in it, and is made when it has: whatever a thousand
+sockets or connections have each, the garbage collector looks at a thousand times. (A tuple, so that
+nobody can put anything into it.)"""
 
 
 @dataclass_transform(frozen_default=True)

@@ -88,7 +88,7 @@ def test_a_subscription_that_one_peer_was_not_told_of_reaches_it():
     pub = net.join("PUB")
     stranger = net.open(net.core.listen(ADDRESS))
     net.core.pattern.subscribe(b"a")
-    net.core.pattern.announcements.clear()
+    net.core.pattern.announcements = []
     net.talk()
     assert pub.taken() == []
     mended(net)
@@ -197,7 +197,7 @@ def test_an_inproc_peer_hears_of_each_subscription():
     context = ContextCore()
     sub, pub = joined(context)
     sub.pattern.subscribe(b"a")
-    sub.pattern.announcements.clear()
+    sub.pattern.announcements = []
     assert pub.pattern.subscribers(b"a") == 0
     sub.links.mend()
     sub.inproc.mend()

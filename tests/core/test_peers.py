@@ -90,7 +90,7 @@ def test_room_for_more_messages_is_noted_when_a_full_pipe_was_drained():
         pipe.pop()
     assert peers.room == [peer]
     assert peers.to_resume == [peer]
-    assert peers.news == [peer]
+    assert not peer.inbound.reader_signals, "nobody would read them"
 
 
 def test_a_conflating_peer_keeps_the_last_message_each_way():

@@ -56,13 +56,13 @@ def used(world):
     world.loop.settle(2)
 
 
-@pytest.mark.parametrize("kind, budget", [(zmq.PUSH, 60), (zmq.ROUTER, 63), (zmq.SUB, 63)])
+@pytest.mark.parametrize("kind, budget", [(zmq.PUSH, 42), (zmq.ROUTER, 46), (zmq.SUB, 46)])
 def test_a_socket(world, kind, budget):
     used(world)
     world.socket(kind).close(0)
     made = []
     assert calls_during(lambda: made.append(world.context.socket(kind))) <= budget
-    assert calls_during(made[0].close, 0) <= 70
+    assert calls_during(made[0].close, 0) <= 60
 
 
 def test_a_connection_that_is_dialled_until_its_greeting_is_out(world):
@@ -70,7 +70,7 @@ def test_a_connection_that_is_dialled_until_its_greeting_is_out(world):
     push, listening = world.socket(zmq.PUSH), server(backlog=MANY)
     push.connect(endpoint_of(listening))
     calls = [calls_during(push.connect, endpoint_of(listening)) for _ in range(MANY)]
-    assert max(calls) <= 135, "the last costs what the first does"
+    assert max(calls) <= 110, "the last costs what the first does"
     listening.close()
 
 
@@ -80,13 +80,13 @@ def test_a_connection_that_is_accepted_until_its_greeting_is_out(world, clients)
     pull.bind("tcp://127.0.0.1:*")
     clients(pull.last_endpoint, MANY)
     [acceptor] = pull._driver._acceptors.values()
-    assert calls_during(acceptor._on_readable) <= 72 * MANY
+    assert calls_during(acceptor._on_readable) <= 51 * MANY
     assert len(pull._core.links.open_links) == MANY
 
 
 @pytest.mark.parametrize(
     "kind, peer, budget",
-    [(zmq.PULL, b"PUSH", 90), (zmq.ROUTER, b"DEALER", 98), (zmq.PUB, b"SUB", 90)],
+    [(zmq.PULL, b"PUSH", 78), (zmq.ROUTER, b"DEALER", 86), (zmq.PUB, b"SUB", 80)],
 )
 def test_a_handshake_and_a_message(world, clients, kind, peer, budget):
     used(world)
@@ -95,9 +95,31 @@ def test_a_handshake_and_a_message(world, clients, kind, peer, budget):
     clients(bound.last_endpoint, MANY, greeting() + ready(peer) + frame(b"hello"))
     [acceptor] = bound._driver._acceptors.values()
     acceptor._on_readable()
-    for stream in bound._driver._streams.values():
+    first, *others = bound._driver._streams.values()
+    first._on_readable()  # what it says is decoded once for all that say the same
+    for stream in others:
         assert calls_during(stream._on_readable) <= budget
     assert len(bound._core.links.peers) == MANY
+
+
+def test_what_the_garbage_collector_looks_at_of_a_thousand_connections(world, clients):
+    """It was a quarter of the time that they took, before most of their lists were left out."""
+    used(world)
+    pull, listening = world.socket(zmq.PULL), server(backlog=MANY)
+    pull.bind("tcp://127.0.0.1:*")
+    clients(pull.last_endpoint, MANY, greeting() + ready(b"PUSH") + frame(b"hello"))
+    before = len(gc.get_objects())
+    [acceptor] = pull._driver._acceptors.values()
+    acceptor._on_readable()
+    for stream in pull._driver._streams.values():
+        stream._on_readable()
+    accepted = len(gc.get_objects())
+    assert accepted - before <= 20 * MANY
+    dealers = [world.socket(zmq.DEALER) for _ in range(MANY)]
+    for dealer in dealers:
+        dealer.connect(endpoint_of(listening))
+    assert len(gc.get_objects()) - accepted <= 75 * MANY
+    listening.close()
 
 
 def test_an_attempt_that_is_refused(world):

@@ -259,6 +259,25 @@ def test_who_has_room_again_reads_what_has_come_without_waiting_for_the_loop(joi
     assert pull.stats().incoming.messages == 5 + 4
 
 
+def test_who_has_room_again_watches_for_more_only_where_what_has_come_leaves_room(join, world):
+    pull, peer = join(zmq.PULL, b"PUSH", rcvhwm=10)
+    fd = stream_of(pull)._fd
+    peer.raw.sendall(message(b"x") * 10)
+    world.loop.until(lambda: pull.stats().incoming.messages == 10)
+    assert fd not in world.loop.readers
+    watched, add_reader = [], world.loop.add_reader
+    world.loop.add_reader = lambda *args: (watched.append(args), add_reader(*args))
+    peer.raw.sendall(message(b"y") * 10)
+    for _ in range(5):
+        pull.recv()
+    assert pull.stats().incoming.messages == 5 + 10
+    assert not watched, "the pipe is full again"
+    for _ in range(10):
+        pull.recv()
+    assert len(watched) == 1
+    assert fd in world.loop.readers
+
+
 LARGE = bytes(range(256)) * 1200  # 300 KiB
 
 

@@ -30,7 +30,7 @@ def test_ready_is_said_with_the_greeting_and_once():
     """The RFC lets the server wait for the client; libzmq does not, nor do we."""
     mechanism = started()
     assert mechanism.eager == octets("05 5245414459  0b 536f636b65742d54797065 00000004 50555348")
-    assert mechanism.outgoing == []
+    assert not mechanism.outgoing
     assert not mechanism.complete
 
 

@@ -16,7 +16,7 @@ WITH_TOPICS = {"PUB", "XPUB", "SUB", "XSUB"}
 def test_each_of_the_twelve_types_can_be_made_and_starts_with_nothing(socket_type):
     pattern = make(socket_type)
     assert (pattern.send_lane, pattern.receive_lane) == (None, None)
-    assert (pattern.announcements, pattern.refused, pattern.notices) == ([], [], [])
+    assert not any((pattern.announcements, pattern.refused, pattern.notices))
     assert not pattern.dropped
     assert pattern.topics() == []
     assert pattern.subscribers(b"") == 0

@@ -121,7 +121,7 @@ class TestReqReceives:
         req.deliver(b, [[b"", b"from the wrong one"]])
         req.deliver(a, [[b"", b"reply"]])
         req.detach(a)
-        assert req.notices == []
+        assert not req.notices
         assert req.receive() == b"reply"
 
     def test_nothing_that_came_before_the_request(self):
@@ -166,7 +166,7 @@ class TestMalformedReply:
         peer = network_peer(req)
         req.send(b"x")
         req.deliver(peer, [b"", [b"", b"reply"]])
-        assert req.refused == []
+        assert not req.refused
         assert req.receive() == b"reply"
 
     def test_a_request_id_where_none_was_sent_is_well_formed_but_no_reply(self):
@@ -174,7 +174,7 @@ class TestMalformedReply:
         peer = network_peer(req)
         req.send(b"x")
         req.deliver(peer, [[b"four", b"", b"body"]])
-        assert req.refused == []
+        assert not req.refused
         assert not req.can_receive_now()
 
 
@@ -274,7 +274,7 @@ class TestLostRequest:
         peer = network_peer(req)
         req.send(b"x")
         lose(req, peer)
-        assert req.notices == []
+        assert not req.notices
 
     def test_a_peer_that_leaves_with_the_request_is_reported(self):
         req = make("REQ")
@@ -298,7 +298,7 @@ class TestLostRequest:
         req.send(b"x")
         lose(req, other)
         req.detach(other)
-        assert req.notices == []
+        assert not req.notices
 
 
 class TestRep:

@@ -149,7 +149,7 @@ class TestIds:
         assert peer.routing_id == b"ours"
         assert received(router) == [[b"ours", b"x"]]
         assert sent(peer) == [b"queued"]
-        assert router.notices == []
+        assert not router.notices
 
     def test_a_dialled_peer_keeps_its_id_and_its_queue_while_its_link_is_lost(self):
         router = make("ROUTER")
@@ -166,7 +166,7 @@ class TestIds:
         peer.routing_id = identity
         connect(router, peer)
         assert peer.routing_id == b"A"
-        assert router.notices == []
+        assert not router.notices
 
     def test_a_peer_that_reconnects_under_another_identity_keeps_the_old_one_and_we_say_so(self):
         """libzmq skips the second identity, and the peer cannot be reached by it (issue 1575)."""
@@ -202,7 +202,7 @@ class TestDuplicateIdentity:
         [(who, notice)] = router.notices
         assert who is second
         assert "ROUTER_HANDOVER" in notice
-        assert router.refused == []
+        assert not router.refused
 
     def test_its_full_pipe_stops_its_connection(self):
         router = make("ROUTER")
@@ -217,7 +217,7 @@ class TestDuplicateIdentity:
         second = network_peer(router, routing_id=b"A")
         router.deliver(first, [b"from the first"])
         router.deliver(second, [b"from the second"])
-        router.notices.clear()
+        router.notices = []
         router.detach(first)
         router.send([b"A", b"x"])
         assert sent(second) == [b"x"]
@@ -252,7 +252,7 @@ class TestDuplicateIdentity:
         router = make("ROUTER")
         network_peer(router, routing_id=b"A")
         second = network_peer(router, routing_id=b"A")
-        router.notices.clear()
+        router.notices = []
         lose(router, second)
         second.routing_id = b""
         connect(router, second)

@@ -132,7 +132,7 @@ class World:
                         self.owners[peer.link].subscription(
                             peer.link, announcement.topic, announcement.subscribe
                         )
-            pattern.announcements.clear()
+            pattern.announcements = []
 
 
 def calls_during(function, *args) -> int:

@@ -117,9 +117,8 @@ class EndpointMethods:
             return Attachment(self, "connect", self._core.last_endpoint)
 
     def _attach(self, how: Callable[[str], object], addr: str) -> None:
-        address = check_address(addr)
         try:
-            how(address)
+            how(addr if type(addr) is str else check_address(addr))
         except ZMQError as error:
             self._driver.pump()  # a monitor may have heard of it
             if error.errno == Errno.ENOTSOCK and not isinstance(error, EndpointError):

@@ -52,12 +52,14 @@ if TYPE_CHECKING:
     from zerohop.api.context import ContextBase
     from zerohop.api.fronts import Fronts
     from zerohop.io.context import ContextIO
+    from zerohop.io.driver import SocketDriver
     from zerohop.io.pump import Front
 
 __all__ = ["SocketBase"]
 
 _by_handle: weakref.WeakValueDictionary[int, SocketBase] = weakref.WeakValueDictionary()
 _exiting = False
+_assign = object.__setattr__  # past the Socket's own, which looks for an option of that name
 _INVENT_IDS = (SocketType.ROUTER, SocketType.STREAM, SocketType.REQ, SocketType.REP)
 
 
@@ -92,6 +94,12 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
         "context",
     )
 
+    context: ContextBase
+    _context_io: ContextIO
+    _core: SocketCore
+    _driver: SocketDriver
+    _options: SocketOptions
+
     _shown_as: ClassVar[str | None] = None  # in repr, instead of the class's own name
 
     # What most sockets never have; those that do have it in their __dict__.
@@ -109,8 +117,8 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
         shadow: SocketBase | int | None = None,
         copy_threshold: int | None = None,
     ) -> None:
-        self._monitor_socket = None
-        self._feed = None
+        _assign(self, "_monitor_socket", None)
+        _assign(self, "_feed", None)
         if copy_threshold is not None:
             self.copy_threshold = copy_threshold
         if isinstance(ctx_or_socket, SocketBase):
@@ -126,24 +134,27 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
         if not hasattr(context, "_check_room"):
             raise TypeError(f"Cannot convert {type(context).__name__} to Context")
         kind = _checked_type(socket_type)
-        self.context = context
-        self._context_io: ContextIO = context._io
-        self._options = SocketOptions.of(kind, context._options)
-        with self._context_io.lock:
+        shared = context._io
+        options = SocketOptions.of(kind, context._options)
+        _assign(self, "context", context)
+        _assign(self, "_context_io", shared)
+        _assign(self, "_options", options)
+        with shared.lock:
             context._check_room()
-            self._core = SocketCore(
+            core = SocketCore(
                 kind,
-                self._options,
-                self._context_io.core,
+                options,
+                shared.core,
                 seed=int.from_bytes(os.urandom(4)) if kind in _INVENT_IDS else 0,
                 jitter=_jitter,
             )
+            _assign(self, "_core", core)
             try:
-                self._driver = SocketDriver(self._core, self._context_io)
+                _assign(self, "_driver", SocketDriver(core, shared))
                 self._start()
             except BaseException:  # a signal handler's: nobody will ever have this socket
-                for driver in list(self._context_io.drivers):
-                    if driver.core is self._core:
+                for driver in list(shared.drivers):
+                    if driver.core is core:
                         driver.close(0.0)
                 raise
         context._add_socket(self)

@@ -44,6 +44,7 @@ class Dialers:
     Attributes:
         to_dial: for the driver: open a connection to ``endpoint``.
         dropped: for the driver: have no more to do with these.
+        stopped: those that will not dial again.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class Dialers:
         self.dropped: list[Dialer] = []
         self._dialers: dict[Dialer, None] = {}
         self._by_address: dict[str, dict[Dialer, None]] = {}
-        self._stopped: dict[Dialer, None] = {}
+        self.stopped: dict[Dialer, None] = {}
         self._peers = peers
         self._options = options
         self._jitter = jitter
@@ -86,11 +87,12 @@ class Dialers:
 
     def has(self, address: str) -> bool:
         """Whether one of this very address is to stay."""
-        return any(not dialer.leaving for dialer in self._by_address.get(address, ()))
+        same = self._by_address.get(address)
+        return same is not None and any(not dialer.leaving for dialer in same)
 
     def given_up(self, address: str) -> list[Dialer]:
         """Those of this very address that will not dial again, and were not asked to leave."""
-        return [each for each in self._stopped if each.address == address and not each.leaving]
+        return [each for each in self.stopped if each.address == address and not each.leaving]
 
     def add(self, endpoint: Endpoint, address: str) -> Dialer:
         """Begin to connect; the pattern has the peer from now on, unless IMMEDIATE is set."""
@@ -99,7 +101,11 @@ class Dialers:
             self._options.connect_routing_id = b""  # libzmq: for the next connect only
         dialer = Dialer(endpoint, address, options)
         self._dialers[dialer] = None
-        self._by_address.setdefault(address, {})[dialer] = None
+        same = self._by_address.get(address)
+        if same is None:
+            self._by_address[address] = {dialer: None}
+        else:
+            same[dialer] = None
         if not options.immediate:
             peer = dialer.peer = self._peers.new(conflate=options.conflate)
             peer.connect_routing_id = options.connect_routing_id
@@ -140,7 +146,7 @@ class Dialers:
             self.drop(dialer)
             return
         dialer.stopped = True
-        self._stopped[dialer] = None
+        self.stopped[dialer] = None
         self._let_go(dialer)
 
     def due(self, dialer: Dialer) -> None:
@@ -152,7 +158,7 @@ class Dialers:
         self._by_address = {}
         for dialer in self._dialers:
             self._by_address.setdefault(dialer.address, {})[dialer] = None
-        self._stopped = {dialer: None for dialer in self._dialers if dialer.stopped}
+        self.stopped = {dialer: None for dialer in self._dialers if dialer.stopped}
         for dialer in list(self._dialers):
             if dialer.link is not None or dialer.due_at is not None or dialer in self.to_dial:
                 continue
@@ -168,7 +174,7 @@ class Dialers:
             same.pop(dialer, None)
             if not same:
                 self._by_address.pop(dialer.address, None)
-            self._stopped.pop(dialer, None)
+            self.stopped.pop(dialer, None)
             self.dropped.append(dialer)
             del self._dialers[dialer]
         if dialer in self.to_dial:

@@ -151,23 +151,27 @@ def parse(address: str | bytes, *, for_bind: bool) -> Endpoint:
             ENAMETOOLONG: an ``ipc`` path over 107 octets. Its notes say what to write instead.
         TypeError: it is no text, with pyzmq's words.
     """
-    if not isinstance(address, str | bytes):
-        raise TypeError(f"Expected addr to be str, got addr={address!r}")
     try:
-        text = address.decode() if isinstance(address, bytes) else address
-        text.encode()
+        return _parse(address if type(address) is str else _text(address), for_bind=for_bind)
     except UnicodeError:
         raise EndpointError(
             Errno.EINVAL, endpoint=address, hint="an address is text that UTF-8 can encode"
         ) from None
-    try:
-        return _parse(text, for_bind=for_bind)
     except _Fault as fault:
         raise EndpointError(fault.number, fault.text, endpoint=address, hint=fault.hint) from None
 
 
+def _text(address: object) -> str:
+    if isinstance(address, bytes):
+        return address.decode()
+    if not isinstance(address, str):
+        raise TypeError(f"Expected addr to be str, got addr={address!r}")
+    return address
+
+
 @lru_cache(maxsize=16)  # a thousand sockets connect to a few addresses
 def _parse(text: str, *, for_bind: bool) -> Endpoint:
+    text.encode()
     scheme, separator, rest = text.partition("://")
     if not separator or not scheme or not rest:
         _refuse("write transport://address, such as tcp://127.0.0.1:5555, ipc:///tmp/x, inproc://x")

@@ -6,6 +6,7 @@ from zerohop.constants import Errno, SocketType
 from zerohop.core.endpoint import tcp_address
 from zerohop.core.reconnect import Failure
 from zerohop.errors import HandshakeError
+from zerohop.value import NOTHING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Listener:
         self.endpoint = endpoint
         self.options = options
         self.last_error: Exception | None = None
-        self.reported: set[str] = set()
+        self.reported: frozenset[str] = frozenset()
 
 
 class Dialer:
@@ -82,7 +83,7 @@ class Dialer:
         self.leaving = False
         self.last_error: Exception | None = None
         self.handshakes = 0
-        self.reported: set[str] = set()
+        self.reported: frozenset[str] = frozenset()
 
     @property
     def reconnects(self) -> int:
@@ -147,7 +148,7 @@ class Link:
         self.fd = fd
         self.peer: Peer | None = None
         self.buffers: list[Buffer] = []
-        self.sending: list[Message] = []
+        self.sending: list[Message] = NOTHING
         self.control_size = 0
         self.written = 0
         self.batch = 128

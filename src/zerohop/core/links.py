@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from zerohop.wire.frames import Buffer
 
 _FANS_OUT = frozenset({SocketType.PUB, SocketType.XPUB})
+_KEEPS_NOTHING = output.BatchEncoder()  # for links that share nothing with others
 
 
 class Links:
@@ -70,7 +71,6 @@ class Links:
         self.pattern = pattern
         self.peers = Peers(pattern, options, owner)
         self._attached = self.peers.attached
-        self._news = self.peers.news
         self.records = Records(socket_type)
         self.timers = Timers()
         self.dialers = Dialers(self.peers, options, jitter, self.timers, self.records)
@@ -85,22 +85,24 @@ class Links:
         self.room_for_others: list[Peer] = []
         self.monitors = self.records.monitors
         self.reports = self.records.reports
-        self.encoder = output.BatchEncoder()
+        self.encoder = output.BatchEncoder() if socket_type in _FANS_OUT else _KEEPS_NOTHING
 
     # A link's life
 
     def open(self, source: Dialer | Listener, now: float, *, remote: SocketName, fd: int) -> Link:
         """A connection is there; ``output`` has the greeting."""
         connection = open_connection(self.socket_type, source.options, now)
-        dialled = isinstance(source, Dialer)
-        address = source.address if isinstance(source, Dialer) else source.endpoint
-        link = Link(source, connection, address, remote, fd)
-        self.open_links[link] = None
         if isinstance(source, Dialer):
+            link = Link(source, connection, source.address, remote, fd)
             source.link = link
             link.peer = source.peer
             link.ending = source.leaving
-        self.records.of_link(Event.CONNECTED if dialled else Event.ACCEPTED, link, fd)
+        else:
+            link = Link(source, connection, source.endpoint, remote, fd)
+        self.open_links[link] = None
+        if self.monitors:
+            event = Event.CONNECTED if isinstance(source, Dialer) else Event.ACCEPTED
+            self.records.of_link(event, link, fd)
         events = connection.start()
         if events:
             self._handle(link, events)
@@ -131,8 +133,6 @@ class Links:
             peer = link.peer
             if peer is not None and peer in self._attached:
                 self.pattern.deliver(peer, items)  # type: ignore[arg-type] # no events among them
-                if self._news:
-                    self._news.clear()
         if connection.has_output:
             self.to_write.append(link)
             return False
@@ -168,7 +168,6 @@ class Links:
         peer = link.peer
         if peer is not None and peer in self._attached:
             self.pattern.deliver(peer, messages)
-            self._news.clear()
 
     def _handshaken(self, link: Link, event: Handshaken) -> None:
         named = event.properties.get("socket-type", b"").decode("ascii", "backslashreplace")
@@ -194,16 +193,17 @@ class Links:
             source.handshakes += 1
             source.attempt = 0
             source.last_error = None
-            source.reported.clear()
+            source.reported = frozenset()
             peer.connect_routing_id = source.options.connect_routing_id
         link.handshaken = True
         link.shares = self.socket_type in _FANS_OUT and link.connection.plain
-        self.records.of_link(Event.HANDSHAKE_SUCCEEDED, link, 0)
+        if self.monitors:
+            self.records.of_link(Event.HANDSHAKE_SUCCEEDED, link, 0)
         if is_new:
             self.peers.attach(peer)
         peer.connected = True
         peer.link = link
-        if peer in self.peers:
+        if peer in self._attached:
             self.pattern.connected(peer)
             for topic in self.pattern.topics():
                 link.connection.send_subscription(topic, subscribe=True)

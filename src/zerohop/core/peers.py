@@ -12,6 +12,7 @@ The two pipes of an inproc peer are shared with another socket, and their notes 
 
 from __future__ import annotations
 
+from collections import deque
 from weakref import ref
 
 from zerohop.patterns.pattern import Peer
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from zerohop.core.options import SocketOptions
     from zerohop.patterns.pattern import Pattern
     from zerohop.patterns.pipe import Message
+
+_NO_NEWS: Any = deque(maxlen=0)  # whoever delivers wakes the pattern, and needs no note
 
 NOBODY = Peer(Pipe(0), Pipe(0))
 """Whom the pipes of a peer lead to that is gone for good; never attached, never linked."""
@@ -46,14 +49,12 @@ class Peers:
         room: peers whose outbound pipe has room again (for ``SocketCore.settle``).
         attached: they, for who asks with each message; changed by :meth:`attach` and
             :meth:`detach` alone.
-        news: peers that were delivered to; of no use to anybody, emptied by whoever delivers.
     """
 
     def __init__(self, pattern: Pattern, options: SocketOptions, owner: object) -> None:
         self.to_flush: list[Peer] = []
         self.to_resume: list[Peer] = []
         self.room: list[Peer] = []
-        self.news: list[Any] = []
         self._pattern = pattern
         self._options = options
         self._owner = ref(owner)  # which has us: closed, it shall go at once
@@ -77,7 +78,7 @@ class Peers:
         outbound.reader = outbound.writer = inbound.reader = inbound.writer = peer
         outbound.reader_signals = self.to_flush
         outbound.writer_signals = self.room
-        inbound.reader_signals = self.news
+        inbound.reader_signals = _NO_NEWS
         inbound.writer_signals = self.to_resume
         return peer
 
@@ -96,7 +97,8 @@ class Peers:
             peer.inbound.closed = True
             self._pattern.detach(peer)
             if peer.dropped:
-                self._pattern.dropped.update(peer.dropped)
+                for reason, count in peer.dropped.items():
+                    self._pattern.dropped[reason] += count
 
     def set_hwms(self) -> None:
         """SNDHWM or RCVHWM has changed, and is live. Pipes that are shared are ``Inproc``'s."""

@@ -105,5 +105,5 @@ class Records:
         else:
             cause = str(trouble)
         if cause not in source.reported and len(source.reported) < _MOST_CAUSES:
-            source.reported.add(cause)
+            source.reported |= {cause}
             self.reports.append(f"{self._type.name} {endpoint}: {trouble}")

@@ -32,6 +32,7 @@ from zerohop.errors import (
 )
 from zerohop.patterns import make_pattern
 from zerohop.patterns.pattern import CLOSE_REQUESTED
+from zerohop.value import NOTHING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class SocketCore:
         jitter: Callable[[], float],
     ) -> None:
         self.type = socket_type
-        self.type_name = socket_type.name
+        self.type_name = socket_type._name_  # without the enum's descriptor: two calls
         self.options = options
         self.context = context
         self.pattern = make_pattern(socket_type, options, seed=seed)
@@ -94,11 +95,18 @@ class SocketCore:
         self.last_endpoint = ""
         self.driver: Any = None
         self.closed = False
-        self.inproc = Inproc(self)
-        self._parts_out: list[Part] = []
+        self._inproc: Inproc | None = None
+        self._parts_out: list[Part] = NOTHING
         self.parts_in: deque[Part] = _NOTHING
         self._returned: deque[Message] = _NOTHING
         context.sockets.add(self)
+
+    @property
+    def inproc(self) -> Inproc:
+        """Its names and connections within the Context; made when somebody asks for them."""
+        if self._inproc is None:
+            self._inproc = Inproc(self)
+        return self._inproc
 
     # Messages
 
@@ -147,7 +155,7 @@ class SocketCore:
         if len(self._parts_out) + 1 == self.pattern.parts_in_a_message:
             self._complete([part])
         else:
-            self._parts_out.append(part)
+            self._parts_out = [*self._parts_out, part]
 
     def _give_up_returned(self) -> None:
         """A message that was given back unread is still to be received, unless REQ_RELAXED.
@@ -169,9 +177,9 @@ class SocketCore:
         except Again:
             raise
         except ZMQError:
-            self._parts_out.clear()
+            self._parts_out = NOTHING
             raise
-        self._parts_out.clear()
+        self._parts_out = NOTHING
 
     def receive(self) -> Message:
         """The next message, or what is left of the one that :meth:`receive_part` has begun.
@@ -343,7 +351,8 @@ class SocketCore:
                 self.pattern.unsubscribe(subscription.topic)
         elif option in (SocketOption.SNDHWM, SocketOption.RCVHWM):
             self.links.peers.set_hwms()
-            self.inproc.set_hwms()
+            if self._inproc is not None:
+                self._inproc.set_hwms()
 
     def get_option(self, option: int) -> int | bytes:
         """``zmq_getsockopt``; FD is the driver's to answer.
@@ -386,11 +395,13 @@ class SocketCore:
         Raises:
             UsageError: EINVAL, CONNECT_ROUTING_ID names a peer that is there already.
         """
-        self.check_connect_routing_id()
+        if self.options.connect_routing_id:
+            self.check_connect_routing_id()
         self.last_endpoint = address
         dialers = self.links.dialers
-        for dialer in dialers.given_up(address):
-            self.links.cut(dialer)
+        if dialers.stopped:
+            for dialer in dialers.given_up(address):
+                self.links.cut(dialer)
         if self.type in _ONE_LINK_AN_ENDPOINT and dialers.has(address):
             return None
         return dialers.add(endpoint, address)
@@ -424,8 +435,9 @@ class SocketCore:
                 elif peer.link is not None:
                     links.to_flush.append(peer)
             for announcement in _taken(pattern.announcements):
-                for connections in (links, self.inproc):
-                    connections.announce(announcement.topic, subscribe=announcement.subscribe)
+                links.announce(announcement.topic, subscribe=announcement.subscribe)
+                if self._inproc is not None:
+                    self._inproc.announce(announcement.topic, subscribe=announcement.subscribe)
             for peer, reason in _taken(pattern.refused):
                 self._refuse(peer, reason)
         if pattern.notices:
@@ -463,8 +475,9 @@ class SocketCore:
         self.closed = True
         self.parts_in.clear()
         self._returned.clear()
-        self._parts_out.clear()
-        self.inproc.close(self)
+        self._parts_out = NOTHING
+        if self._inproc is not None:
+            self._inproc.close(self)
         self.links.begin_close()
         self.send_lane = self.receive_lane = None
         self.context.sockets.discard(self)

@@ -6,6 +6,8 @@ carried out by ``io.sockets``.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from zerohop.value import Value
 
 TYPE_CHECKING = False
@@ -57,6 +59,15 @@ class TcpOptions(Value):
     socks_password: bytes
 
     not_shown = frozenset({"socks_password"})
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether connected sockets are as the system makes them, but for Nagle's algorithm."""
+        return (
+            max(self.sndbuf, self.rcvbuf, self.tos) <= 0
+            and self.keepalive == -1
+            and not (self.maxrt or self.bindtodevice)
+        )
 
     def admits(self, host: str) -> bool:
         """Whether a peer at this numeric address may connect (TCP_ACCEPT_FILTER)."""

@@ -6,6 +6,7 @@ import errno
 import socket
 import struct
 import sys
+from functools import lru_cache
 
 from zerohop.core.endpoint import tcp_address
 from zerohop.errors import EndpointError
@@ -56,6 +57,16 @@ def local_address(host: str, port: int, *, ipv6: bool, endpoint: str) -> SocketA
 
 def numeric_address(host: str, port: int) -> SocketAddress | None:
     """The address that a literal spells (``127.0.0.1``, ``::1``, ``fe80::1%eth0``), else None."""
+    return _scoped_address(host, port) if "%" in host else _plain_address(host, port)
+
+
+@lru_cache(maxsize=16)  # a thousand sockets connect to a few addresses
+def _plain_address(host: str, port: int) -> SocketAddress | None:
+    return _scoped_address(host, port)
+
+
+def _scoped_address(host: str, port: int) -> SocketAddress | None:
+    """Of one with a zone: an interface's number may be another one the next time."""
     bare, _, zone = host.partition("%")
     if _spells(socket.AF_INET, bare):
         return None if zone else (socket.AF_INET, (bare, port))

@@ -149,8 +149,14 @@ class Descriptors:
 
     def watch(self, fd: int, *, reader: Handle | None = None, writer: Handle | None = None) -> None:
         """Call what is given whenever ``fd`` is ready for it, instead of what was given before."""
-        old = self._watched.get(fd, _UNWATCHED)
-        self._set(fd, old, reader or old.reader, writer or old.writer)
+        old = self._watched.get(fd)
+        if old is None:
+            mask = (READ if reader else 0) | (WRITE if writer else 0)
+            self._readiness.watch(fd, mask, 0)
+            self.serial += 1
+            self._watched[fd] = _Watched(mask, reader, writer, self.serial)
+        else:
+            self._set(fd, old, reader or old.reader, writer or old.writer)
 
     def unwatch(self, fd: int, mask: int) -> bool:
         """Forget the callback for ``READ`` or ``WRITE``; return whether there was one."""
@@ -168,11 +174,8 @@ class Descriptors:
             self._readiness.watch(fd, mask, old.mask)
         if not mask:
             del self._watched[fd]
-        elif old.mask:
-            self._watched[fd] = _Watched(mask, reader, writer, old.serial)
         else:
-            self.serial += 1
-            self._watched[fd] = _Watched(mask, reader, writer, self.serial)
+            self._watched[fd] = _Watched(mask, reader, writer, old.serial)
 
     def dispatch(self, events: list[tuple[int, int]], serial: int) -> None:
         """Call whom the events are for; ``serial`` is what it was before they were waited for."""

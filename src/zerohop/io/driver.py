@@ -9,7 +9,7 @@ import errno
 from sys import modules
 
 from zerohop.constants import Errno, Event, PollEvent, SecurityMechanism
-from zerohop.core.endpoint import InprocEndpoint, IpcEndpoint, TcpEndpoint, parse
+from zerohop.core.endpoint import InprocEndpoint, IpcEndpoint, parse
 from zerohop.errors import UsageError, ZMQError
 from zerohop.io.pump import Pump
 
@@ -135,7 +135,8 @@ class SocketDriver(Pump):
         """
         self.core.check_open()
         self._check_mechanism()
-        self._leave_closed_loop()
+        if self._thread is not None:
+            self._leave_closed_loop()
         endpoint = parse(address, for_bind=False)
         if isinstance(endpoint, InprocEndpoint):
             self.core.inproc.connect(endpoint)
@@ -147,7 +148,7 @@ class SocketDriver(Pump):
                 from zerohop.io.sockets import check_ipc
 
                 check_ipc(address)
-            if isinstance(endpoint, TcpEndpoint) and self.core.options.socks_proxy:
+            elif self.core.options.socks_proxy:
                 raise UsageError(
                     Errno.ENOTSUP,
                     hint="SOCKS_PROXY is not supported, and traffic must not go past the proxy",
@@ -186,7 +187,7 @@ class SocketDriver(Pump):
         if linger == 0:
             self.core.links.cut_source(source)
         elif linger is not None:
-            self._cuts.append((self.now() + linger, source))
+            self._cuts = [*self._cuts, (self.now() + linger, source)]
             self._arm(force=True)
 
     # ZMQ_FD and ZMQ_EVENTS
@@ -257,7 +258,7 @@ def _import_connections() -> None:
 
     Before the first is begun: when it is there, no descriptor may be left to import with.
     """
-    if not {"zerohop.io.stream", "zerohop.wire.connection"} <= modules.keys():
+    if not ("zerohop.io.stream" in modules and "zerohop.wire.connection" in modules):
         import zerohop.io.stream
         import zerohop.mechanisms.null
         import zerohop.wire.connection  # noqa: F401

@@ -237,6 +237,7 @@ class Acceptor:
         self._driver = driver
         self._listener = listener
         self._sock = sock
+        self._kind = int(sock.family), int(sock.type), sock.proto
         self._file = file
         self._watching = False
         self._pause: Handle | None = None
@@ -288,7 +289,7 @@ class Acceptor:
             if not self._watching:
                 return
             try:
-                sock, name = self._sock.accept()
+                sock, name = self._next()
             except (BlockingIOError, InterruptedError):
                 return
             except OSError as error:
@@ -299,6 +300,11 @@ class Acceptor:
             except OSError as error:  # an option that the system refuses, or it is gone again
                 sock.close()
                 self._failed(error)
+
+    def _next(self) -> tuple[socket.socket, object]:
+        """As ``accept`` of the socket, which makes enums of family and type anew for each."""
+        fd, name = self._sock._accept()  # type: ignore[attr-defined] # as accept() itself does
+        return socket.socket(*self._kind, fileno=fd), name
 
     def _failed(self, error: OSError) -> None:
         driver = self._driver

@@ -10,6 +10,7 @@ import threading
 import time
 
 from zerohop.constants import Errno, Event
+from zerohop.value import NOTHING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class Pump:
         self._streams: dict[Link, Stream] = {}
         self._acceptors: dict[Listener, Acceptor] = {}
         self._dialings: dict[Dialer, Dialing] = {}
-        self._cuts: list[tuple[float, Dialer | Listener]] = []  # of disconnect() and unbind()
+        self._cuts: list[tuple[float, Dialer | Listener]] = NOTHING  # of disconnect() and unbind()
         self._timer: Handle | None = None
         self._timer_at = 0.0
         self._later: Handle | None = None
@@ -107,16 +108,19 @@ class Pump:
         self._thread = thread
         if self.loop is loop:
             return
+        core = self.core
         self.detach()
         self.loop = loop
         self.now = loop.time
+        if not (core.last_endpoint or core.closed):
+            return  # it is new: nothing hangs on any loop, and nothing has happened yet
         for acceptor in self._acceptors.values():
             acceptor.start()
         for stream in self._streams.values():
             stream.start()
         for dialing in self._dialings.values():
             dialing.start()
-        links = self.core.links
+        links = core.links
         links.to_flush += links.room_for_others  # they wait for a turn that will not come
         links.room_for_others.clear()
         links.timers.stale = True
@@ -395,10 +399,7 @@ class Pump:
             stream = self._streams.get(peer.link)
             if stream is not None and not peer.inbound.full:
                 peer.link.connection.not_reading(self.now())
-                stream.resume()
-                # At once: who takes from many queues, one after the other, waits for none of them,
-                # and what is not read stops the sender (pubsub-8: a tenth more, over ipc).
-                stream.read_now()
+                stream.read_on()
 
     def _finish(self, link: Link) -> None:
         stream = self._streams.get(link)
@@ -448,9 +449,11 @@ class Pump:
     def _dial(self, dialer: Dialer) -> None:
         from zerohop.io.dialing import Dialing  # a server has none
 
+        links = self.core.links
         dialing = Dialing(self, dialer)
         self._dialings[dialer] = dialing
-        self.core.links.records.add(Event.CONNECT_DELAYED, Errno.EINPROGRESS, dialer.address)
+        if links.monitors:
+            links.records.add(Event.CONNECT_DELAYED, Errno.EINPROGRESS, dialer.address)
         dialing.start()
 
     def dialled(self, dialer: Dialer, sock: socket.socket, remote: SocketName) -> None:
@@ -488,10 +491,10 @@ class Pump:
         if self.loop is None:
             return
         when = self.core.links.next_deadline()
-        ends = [cut for cut, _ in self._cuts]
-        if self._linger_until is not None:
-            ends.append(self._linger_until)
-        if ends:
+        if self._cuts or self._linger_until is not None:
+            ends = [cut for cut, _ in self._cuts]
+            if self._linger_until is not None:
+                ends.append(self._linger_until)
             when = min(ends) if when is None else min(when, *ends)
         if self._timer is not None:
             if when == self._timer_at and not force:

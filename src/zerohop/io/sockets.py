@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from zerohop.core.system_options import IpcOptions, TcpOptions
 
 
+# Numbers: of an enum's member the system's call would ask for its number.
+_TCP, _NODELAY = int(socket.IPPROTO_TCP), int(socket.TCP_NODELAY)
+
+
 def check_ipc(endpoint: str) -> None:
     """Say so at once where there are no Unix-domain sockets.
 
@@ -38,7 +42,9 @@ def set_listener_options(sock: socket.socket, options: TcpOptions) -> None:
 def set_tcp_options(sock: socket.socket, options: TcpOptions) -> None:
     """On a connected socket, or before it connects."""
     # Messages are batched before they are written; Nagle would only add its delay.
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(_TCP, _NODELAY, 1)
+    if options.plain:
+        return
     _set_buffers(sock, options.sndbuf, options.rcvbuf)
     _set_tcp_common(sock, options)
     if options.keepalive != -1:

@@ -91,10 +91,10 @@ class Stream:
 
     def pause(self) -> None:
         """Read no more: the network makes the sender wait."""
+        # What comes beyond the high-water mark shall not be much.
+        self._read_size = min(self._read_size, READ_SIZE)
         if not self._paused:
             self._paused = True
-            # What comes beyond the high-water mark shall not be much.
-            self._read_size = min(self._read_size, READ_SIZE)
             if self._driver.loop is not None:
                 self._driver.loop.remove_reader(self._fd)
 
@@ -104,6 +104,22 @@ class Stream:
         if self._paused and not self.closed and loop is not None:
             self._paused = False
             loop.add_reader(self._fd, self._on_readable)
+
+    def read_on(self) -> None:
+        """There is room again: read what has come, and watch for more if there is still room.
+
+        At once: who takes from many queues, one after the other, waits for none of them, and what
+        is not read stops the sender. And first: what has come fills the pipe again, most often. To
+        watch for that moment would be two system calls, and wake a thread that sleeps in the seat
+        for what is read already.
+        """
+        if self.closed or not self._paused:
+            return
+        if self._view is None and not self._busy and self._driver.loop is not None:
+            self._read_and_pump()
+        peer = self._link.peer
+        if peer is None or not peer.inbound.full:
+            self.resume()
 
     def _on_readable(self) -> None:
         with self._driver.lock:
@@ -311,12 +327,9 @@ class Stream:
     def _is_empty(self, link: Link) -> bool:
         """Whether all is written: the pipe then sleeps until the next message."""
         peer = link.peer
-        return (
-            peer is not None
-            and not peer.outbound.messages
-            and not link.connection.has_output
-            and peer.outbound.sleep()
-        )
+        if link.connection.has_output:
+            return False
+        return peer is None or (not peer.outbound.messages and peer.outbound.sleep())
 
     def _on_writable(self) -> None:
         driver = self._driver

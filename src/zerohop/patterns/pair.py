@@ -87,4 +87,4 @@ class Pair(Pattern):
         return self._incoming.has_messages()
 
     def _refuse(self, peer: Peer) -> None:
-        self.refused.append((peer, "PAIR has a peer already; use DEALER to have several"))
+        self.refuse(peer, "PAIR has a peer already; use DEALER to have several")

@@ -17,11 +17,11 @@ After ``detach`` nothing may be pushed to ``peer.outbound`` any more, but what i
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 
 from zerohop.constants import Errno
 from zerohop.errors import Again, UsageError
-from zerohop.value import Value
+from zerohop.value import NOTHING, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class Pattern(Protocol):
     announcements: list[Announcement]
     refused: list[tuple[Peer, str]]
     notices: list[tuple[Peer, str]]
-    dropped: Counter[str]
+    dropped: defaultdict[str, int]
 
     def __init__(self, options: PatternOptions, seed: int = 0) -> None:
         """Begin without peers.
@@ -187,10 +187,25 @@ class Pattern(Protocol):
         self.options = options
         self.send_lane = None
         self.receive_lane = None
-        self.announcements = []
-        self.refused = []
-        self.notices = []
-        self.dropped = Counter()
+        self.announcements = NOTHING
+        self.refused = NOTHING
+        self.notices = NOTHING
+        self.dropped = defaultdict(int)
+
+    def announce(self, topic: bytes, *, subscribe: bool) -> None:
+        """Add to ``announcements``."""
+        self.announcements = self.announcements or []
+        self.announcements.append(Announcement(topic, subscribe))
+
+    def refuse(self, peer: Peer, reason: str) -> None:
+        """Add to ``refused``."""
+        self.refused = self.refused or []
+        self.refused.append((peer, reason))
+
+    def notice(self, peer: Peer, text: str) -> None:
+        """Add to ``notices``."""
+        self.notices = self.notices or []
+        self.notices.append((peer, text))
 
     def attach(self, peer: Peer) -> None:
         """Take a new peer; ``peer.outbound`` may be written from now on."""

@@ -133,7 +133,7 @@ class XPub(Pattern):
         try:
             changed = index.add(topic, peer) if subscribe else index.remove(topic, peer)
         except ProtocolError as error:
-            self.refused.append((peer, str(error)))
+            self.refuse(peer, str(error))
             return
         if changed or self._manual or options.xpub_verboser or (subscribe and options.xpub_verbose):
             self._notify(peer, topic, subscribe=subscribe)

@@ -86,11 +86,11 @@ class Req(Pattern):
             else:
                 # Nothing sensible can follow. libzmq closes too, but never dials again.
                 peer.dropped["malformed reply"] += 1
-                self.refused.append((
+                self.refuse(
                     peer,
                     "sent something that is no reply: an empty frame must precede the body "
                     "(RFC 28); if the other end is a ROUTER it must send the whole envelope back",
-                ))  # fmt: skip
+                )
                 break
         return replies
 
@@ -209,7 +209,7 @@ class Req(Pattern):
         notice = "the peer left without answering the request it had"
         if not self.options.req_relaxed:
             notice += "; set REQ_RELAXED and REQ_CORRELATE to be able to send again"
-        self.notices.append((peer, notice))
+        self.notice(peer, notice)
 
 
 def _is_reply(message: Message) -> bool:

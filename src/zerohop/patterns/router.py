@@ -60,8 +60,8 @@ class Router(Pattern):
         else:
             peer.routing_id = known
             if claimed not in (b"", known) and not peer.connect_routing_id:
-                self.notices.append(
-                    (peer, f"reconnected as {claimed[:64]!r}, is still addressed as {known[:64]!r}")
+                self.notice(
+                    peer, f"reconnected as {claimed[:64]!r}, is still addressed as {known[:64]!r}"
                 )
         if self.options.probe_router:
             probe(peer)
@@ -77,7 +77,7 @@ class Router(Pattern):
             if claimed == routing_id:
                 del self._waiting[heir]
                 self._admit(heir, claimed)
-                self.notices.append((heir, f"routing id {claimed[:64]!r} is free, and given to it"))
+                self.notice(heir, f"routing id {claimed[:64]!r} is free, and given to it")
                 break
 
     def deliver(self, peer: Peer, messages: list[Message]) -> None:
@@ -146,18 +146,18 @@ class Router(Pattern):
             self._admit(peer, claimed or self._ids.invent())
         elif self.options.router_handover:
             self._ids.give(owner, self._ids.invent())
-            self.refused.append((
+            self.refuse(
                 owner,
                 f"a new connection took over its routing id {claimed[:64]!r} (ROUTER_HANDOVER)",
-            ))  # fmt: skip
+            )
             self._admit(peer, claimed)
         else:
             self._waiting[peer] = claimed
-            self.notices.append((
+            self.notice(
                 peer,
                 f"routing id {claimed[:64]!r} belongs to another connection; not heard until that "
                 "one is gone. Give each peer its own ROUTING_ID, or set ROUTER_HANDOVER",
-            ))  # fmt: skip
+            )
 
     def _admit(self, peer: Peer, routing_id: bytes) -> None:
         self._ids.give(peer, routing_id)

@@ -117,7 +117,7 @@ class Stream(Pattern):
         """Hang up at the application's request: no notification, and no such id any more."""
         self._ids.release(peer)
         self._up.discard(peer)
-        self.refused.append((peer, CLOSE_REQUESTED))
+        self.refuse(peer, CLOSE_REQUESTED)
 
     def _notify(self, peer: Peer) -> None:
         if self.options.stream_notify:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 
 from zerohop.errors import Again
-from zerohop.patterns.pattern import Announcement, Pattern, PatternOptions, Peer
+from zerohop.patterns.pattern import Pattern, PatternOptions, Peer
 from zerohop.patterns.routing import FairQueue, fan_out
 from zerohop.patterns.subscriptions import TopicCounts, any_matches, split_upstream
 
@@ -100,13 +100,13 @@ class XSub(Pattern):
 
     def _add(self, topic: bytes) -> None:
         self._topics.add(topic)
-        self.announcements.append(Announcement(topic, True))
+        self.announce(topic, subscribe=True)
 
     def _remove(self, topic: bytes, *, verbose: bool) -> bool:
         """Unsubscribe once; return whether that was the last time."""
         last = self._topics.remove(topic)
         if last or verbose:
-            self.announcements.append(Announcement(topic, False))
+            self.announce(topic, subscribe=False)
         return last
 
 

@@ -25,6 +25,7 @@ from math import inf
 from zerohop.constants import Errno
 from zerohop.constants import Event as MonitorEvent
 from zerohop.errors import HandshakeError, ProtocolError
+from zerohop.value import NOTHING
 from zerohop.wire.commands import (
     decode_error,
     decode_ping,
@@ -120,7 +121,7 @@ class Connection:
         self.has_events = False
         self.has_output = True
         self.encode: Callable[[Iterable[Message]], list[Buffer]] = encode
-        self.completed: list[Message | Event] = []
+        self.completed: list[Message | Event] = NOTHING
         self._mechanism = mechanism
         self._properties = properties
         self._max_message_size = max_message_size
@@ -134,8 +135,8 @@ class Connection:
         self._last_heard = now
         self._ping_due = False
         self._pongs: deque[bytes] | None = None  # contexts
-        self._subscriptions: list[tuple[bytes, bool]] = []
-        self._raw: list[Buffer] = [_opening(mechanism.name, mechanism.as_server, mechanism.eager)]
+        self._subscriptions: list[tuple[bytes, bool]] = NOTHING
+        self._raw = _opening(mechanism.name, mechanism.as_server, mechanism.eager)
 
     def start(self) -> list[Event]:
         """Return what is known before any octet: nothing. ``RawConnection`` has something here."""
@@ -160,7 +161,7 @@ class Connection:
                 self.completed = []
                 data = self._shake_hands(data, now)
                 if not data:
-                    items, self.completed = self.completed, []
+                    items, self.completed = self.completed, NOTHING
                     return items
             decoder = self._decoder
             try:
@@ -176,7 +177,7 @@ class Connection:
         except ProtocolError:
             self._end()
             raise
-        items, self.completed = self.completed, []
+        items, self.completed = self.completed, NOTHING
         return items
 
     def buffer(self) -> memoryview | None:
@@ -206,16 +207,16 @@ class Connection:
         self.has_output = False
         if self.phase == "traffic":
             commands = [self._subscription(*wanted) for wanted in self._subscriptions]
-            self._subscriptions.clear()
+            self._subscriptions = NOTHING
             commands += [Command(encode_pong(context)) for context in self._pongs or ()]
             self._pongs = None
             if self._ping_due:
                 commands.append(Command(encode_ping(self._heartbeat_options.ttl_on_the_wire)))
                 self._ping_due = False
             if commands:
-                self._raw += self.encode(commands)
-        raw, self._raw = self._raw, []
-        return b"".join(raw)
+                self._raw = b"".join([self._raw, *self.encode(commands)])
+        raw, self._raw = self._raw, b""
+        return raw
 
     @property
     def plain(self) -> bool:
@@ -231,6 +232,8 @@ class Connection:
 
         Kept until the handshake is complete, if it is not: what form it takes is the peer's say.
         """
+        if not self._subscriptions:
+            self._subscriptions = []
         self._subscriptions.append((topic, subscribe))
         self.has_output = self.has_output or self.phase == "traffic"
 
@@ -243,7 +246,7 @@ class Connection:
         if self.phase == "closed":
             return
         error: list[Message] = [Command(encode_error(reason))]
-        self._raw += self.encode(error)
+        self._raw = b"".join([self._raw, *self.encode(error)])
         self._end()
 
     def lost(self) -> None:
@@ -251,7 +254,7 @@ class Connection:
 
         Whoever still knows this object (a timer, for a while) holds nothing of the peer's by it.
         """
-        self._raw.clear()
+        self._raw = b""
         self._end()
         self._handshake_decoder = self._wrapping = None
         self._decoder = FrameDecoder()
@@ -413,7 +416,7 @@ class Connection:
 
     def _send_mechanism_commands(self) -> None:
         outgoing = self._mechanism.outgoing
-        self._raw += encode(map(Command, outgoing))
+        self._raw = b"".join([self._raw, *encode(map(Command, outgoing))])
         self.has_output = True
         outgoing.clear()
 
@@ -426,6 +429,8 @@ class Connection:
 
     def _sort(self, messages: list[Message]) -> None:
         """Put messages into ``completed``, and what commands mean, up to an ERROR."""
+        if not self.completed:
+            self.completed = []
         append = self.completed.append
         for message in messages:
             item = message if self._wrapping is None else self._wrapping.unwrap(message)

@@ -24,6 +24,7 @@ from struct import Struct
 from struct import error as TooShort
 
 from zerohop.errors import ProtocolError
+from zerohop.value import NOTHING
 from zerohop.wire.body import Body
 from zerohop.wire.frames import COMMAND, LONG, MORE, Command
 from zerohop.wire.runs import RUN, cut_equal, cut_run
@@ -81,11 +82,11 @@ class FrameDecoder:
 
     def __init__(self, max_message_size: int | None = None) -> None:
         self.saw_command = False
-        self.completed: list[Message] = []
+        self.completed: list[Message] = NOTHING
         self._limit = _LARGEST if max_message_size is None else max_message_size
         self._at_once = min(self._limit, _LARGEST_SHORT + 2)
         self._room = self._limit  # octets that the message which is not whole yet may still have
-        self._parts: list[Part] = []  # what it has
+        self._parts: list[Part] = NOTHING  # what it has
         self._head = b""  # a header that is not whole yet
         self._body: Body | None = None  # a frame's whose header is whole and which is not
         self._flags = 0  # flags of that frame
@@ -157,7 +158,7 @@ class FrameDecoder:
         One call to ``struct`` a frame, and a look for a run after each block.
         """
         append = messages.append
-        parts, room = self._parts, self._room
+        parts, room = self._parts or [], self._room
         block, many = _BLOCKS[-1], sure - _LARGEST_SHORT * len(_BLOCKS)
         flags, size, last_size, first = 0, 0, -1, -1
         wait = misses = 0  # blocks without a look for messages of several frames that are equal
@@ -208,7 +209,7 @@ class FrameDecoder:
     ) -> int:
         """Cut a block of frames of any kind; keep one that is not whole; return where to go on."""
         append, end = messages.append, len(data)
-        parts, room = self._parts, self._room
+        parts, room = self._parts or [], self._room
         last_size, first, stride = -1, position, -1
         try:
             for _ in _LONG_BLOCK:
@@ -297,6 +298,8 @@ class FrameDecoder:
             messages.append(Command(body))
             self.saw_command = True
         elif self._flags & MORE:
+            if not self._parts:
+                self._parts = []
             self._parts.append(body)
             self._room -= len(body)
             if len(self._parts) == MAX_FRAMES:
@@ -304,7 +307,7 @@ class FrameDecoder:
         elif self._parts:
             self._parts.append(body)
             messages.append(self._parts)
-            self._parts, self._room = [], self._limit
+            self._parts, self._room = NOTHING, self._limit
         else:
             messages.append(body)
 
