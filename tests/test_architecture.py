@@ -43,7 +43,7 @@ PURE = {"constants", "errors", "value", "wire", "mechanisms", "patterns", "core"
 # Of serving, every file is pure but these, which act; and no pure file of it knows a socket.
 SERVING_ACTS = {
     "addresses.py",
-    *(f"engine/{name}.py" for name in ("client", "channel", "server", "pulse")),
+    *(f"engine/{name}.py" for name in ("client", "channel", "server", "pulse", "waking")),
     *(f"kv/{name}.py" for name in ("publisher", "answering", "snapshots", "recording")),
     *(f"kv/{name}.py" for name in ("subscriber", "asyncio_subscriber")),
     *(f"control/{name}.py" for name in ("server", "client", "asyncio_server", "asyncio_client")),

@@ -1,4 +1,4 @@
-"""``python -m bench.serving kv [--quick] [--json FILE]``: measure a part and print its figures."""
+"""``python -m bench.serving PART [--quick] [--json FILE]``: measure a part, print its figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from bench import machine
 from bench.document import as_json
 
-PARTS = ("kv",)
+PARTS = ("kv", "engine")
 
 
 def main(arguments: list[str]) -> int:

@@ -27,7 +27,7 @@ class HandshakeMachine(RuleBasedStateMachine):
         self.now = 0.0
         self.boots, self.slots = itertools.count(1), itertools.count()
         self.to_server, self.to_pulse, self.to_loop, self.outputs = [], [], [], []
-        self.given = set()  # (engine's boot, API server's boot, slot)
+        self.given = set()  # (engine's boot, API server's boot, slot, life)
         self.departed = []
         self.start_engine()
         self.start_server()
@@ -35,7 +35,7 @@ class HandshakeMachine(RuleBasedStateMachine):
     def start_engine(self):
         self.engine = Identity("e0", next(self.boots))
         self.link = ServerLink(Hello(PROTOCOL, "e0", self.engine.boot), self.now)
-        self.joined = {}  # slots, by the API server's boot token
+        self.joined = {}  # slots and lives, by the API server's boot token
 
     def start_server(self):
         self.boot = next(self.boots)
@@ -48,7 +48,7 @@ class HandshakeMachine(RuleBasedStateMachine):
             match event:
                 case Joined():
                     assert event.boot not in self.joined
-                    self.joined[event.boot] = next(self.slots)
+                    self.joined[event.boot] = next(self.slots), event.welcome.life
                 case Left():
                     del self.joined[event.boot]
 
@@ -68,9 +68,10 @@ class HandshakeMachine(RuleBasedStateMachine):
     def the_loop_hears(self):
         if self.to_loop:
             start = self.to_loop.pop(0)
-            if (slot := self.joined.get(start.server)) is not None:
-                self.given.add((self.engine.boot, start.server, slot))
-                self.outputs.append(Ready(start.server, self.engine.boot, slot))
+            if start.server in self.joined:
+                slot, life = self.joined[start.server]
+                self.given.add((self.engine.boot, start.server, slot, life))
+                self.outputs.append(Ready(start.server, self.engine.boot, slot, life))
 
     # The API server
 
@@ -122,7 +123,7 @@ class HandshakeMachine(RuleBasedStateMachine):
     def a_slot_in_use_was_given_by_this_life_to_this_server(self):
         for member in self.roster.members():
             if member.slot is not None:
-                assert (member.identity.boot, self.boot, member.slot) in self.given
+                assert (member.identity.boot, self.boot, member.slot, member.life) in self.given
 
     @invariant()
     def an_engine_is_joined_to_one_server_at_a_time(self):
@@ -148,7 +149,7 @@ class HandshakeMachine(RuleBasedStateMachine):
         member = self.roster.member("e0")
         assert member.identity == self.engine
         assert member.liveness.state is EngineState.ALIVE
-        assert self.joined == {self.boot: member.slot}
+        assert self.joined == {self.boot: (member.slot, member.life)}
 
 
 TestHandshake = HandshakeMachine.TestCase

@@ -21,7 +21,7 @@ ENGINES = st.sampled_from(["e0", "e1"])
 
 def tokens_in(stream):
     """What is to be read."""
-    return [token for delta in stream.deltas for token in delta.token_ids]
+    return [token for delta in stream.deltas for token in delta.token_ids] + stream.tokens
 
 
 class StreamMachine(RuleBasedStateMachine):
@@ -57,29 +57,38 @@ class StreamMachine(RuleBasedStateMachine):
         self.expected[number] = []
         return stream
 
-    @rule(chosen=st.lists(streams, min_size=1, max_size=4), finish=st.sampled_from([None, "stop"]))
-    def step(self, chosen, finish):
+    @rule(
+        chosen=st.lists(streams, min_size=1, max_size=4),
+        finish=st.sampled_from([None, "stop"]),
+        as_deltas=st.booleans(),
+    )
+    def step(self, chosen, finish, as_deltas):
         """The life of the engine that has the first of them makes a token for each of its own."""
         boot = chosen[0].boot
         own = [stream for stream in chosen if stream.boot == boot]
-        deltas = [Delta(stream.number, [next(self.tokens)], finish) for stream in own]
-        for stream, delta in zip(own, deltas, strict=True):
+        numbers, tokens = [stream.number for stream in own], [next(self.tokens) for _ in own]
+        for stream, token in zip(own, tokens, strict=True):
             if self.is_open(stream):
-                self.expected[stream.number].append(delta.token_ids[0])
+                self.expected[stream.number].append(token)
                 if finish:
                     self.note([stream], "finished")
                 elif len(self.expected[stream.number]) > LIMIT:
                     self.note([stream], SlowConsumer)
-        self.table.deliver(boot, deltas)
+        if finish or as_deltas:
+            made = zip(numbers, tokens, strict=True)
+            self.table.deliver(boot, [], [], [Delta(n, [token], finish) for n, token in made])
+        else:
+            self.table.deliver(boot, numbers, tokens)
 
     @rule(stream=streams)
     def a_delta_of_another_life_bears_its_number(self, stream):
-        self.table.deliver(stream.boot + 1000, [Delta(stream.number, [next(self.tokens)], "stop")])
+        number, token = stream.number, next(self.tokens)
+        self.table.deliver(stream.boot + 1000, [number], [token], [Delta(number, [token], "stop")])
 
     @rule(stream=streams)
     def read(self, stream):
-        assert tokens_in(stream) == self.expected[stream.number]
-        stream.deltas.clear()
+        taken = [token for delta in iter(stream.take, None) for token in delta.token_ids]
+        assert taken == self.expected[stream.number]
         self.expected[stream.number] = []
 
     @rule(stream=streams)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from zerohop.serving.codec import MAX_OCTETS
 from zerohop.serving.engine.buffers import THRESHOLD, PayloadDecoder, PayloadEncoder
 from zerohop.serving.engine.messages import Request
 from zerohop.serving.errors import Malformed, Unencodable
@@ -246,3 +247,28 @@ def test_a_buffer_of_pointers_is_refused():
     pointers = memoryview(bytes(16)).cast("P")
     with pytest.raises(Unencodable, match="format 'P'"):
         PayloadEncoder().frames(PayloadEncoder(threshold=1).lift(pointers))
+
+
+def test_numbers_of_numpy_are_numbers():
+    given = {"a": np.int64(5), "b": np.float32(0.5), "c": np.bool_(True), "d": np.float64(2)}
+    assert there_and_back(given) == {"a": 5, "b": 0.5, "c": True, "d": 2.0}
+
+
+def test_a_header_over_the_limit_is_refused_by_whoever_sends_it():
+    with pytest.raises(Unencodable, match="more than the limit"):
+        PayloadEncoder().frames("x" * (MAX_OCTETS + 1))
+
+
+class Unwilling:
+    """As a tensor that needs its gradient: it has no array to give."""
+
+    def __array__(self):
+        raise RuntimeError("can't call numpy() on Tensor that requires grad")
+
+
+def test_what_an_array_raises_is_told_and_leaves_nothing_for_the_next_message():
+    encoder = PayloadEncoder()
+    large = np.zeros(LARGE, dtype="<i4")
+    with pytest.raises(Unencodable, match="requires grad"):
+        encoder.frames([large, Unwilling()])
+    assert len(encoder.frames("x")) == 1

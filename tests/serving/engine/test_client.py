@@ -7,7 +7,9 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -505,6 +507,22 @@ def test_an_engine_that_is_stopped_is_gone_in_its_time(place):
     run(body())
 
 
+def test_an_api_server_that_stood_still_reads_what_has_come_before_it_believes_in_silence(place):
+    async def body():
+        async with EngineClient(place.free(), patience=QUICK) as client:
+            with engine_in_thread(client.endpoint):
+                await client.wait_for_engines(timeout=10)
+                stream = client.generate({"tokens": None})
+                await anext(stream)
+                time.sleep(1.5)  # noqa: ASYNC251 - the loop stands still for longer than gone_after
+                for _ in range(200):
+                    await anext(stream)
+                assert client.health == {"e0": EngineState.ALIVE}
+                await stream.aclose()
+
+    run(body())
+
+
 def test_an_engine_that_restarts_is_another_one(place):
     async def body():
         async with EngineClient(place.free(), patience=PATIENT) as client:
@@ -636,6 +654,28 @@ def test_outputs_that_were_lost_end_the_engine(place):
     run(body())
 
 
+def test_outputs_that_cannot_be_read_end_the_engine(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_in_thread(client.endpoint) as engine, zmq.Context() as context:
+                await client.wait_for_engines(timeout=10)
+                call = asyncio.ensure_future(client.call("hang"))
+                await until(engine.hanging.is_set)
+                stream = client.generate({"tokens": 1})
+                (member,) = client._channel.roster.members()
+                broken = [21, client.boot, member.identity.boot, member.life, 0, "no numbers"]
+                push = context.socket(zmq.PUSH)
+                push.connect(client.outputs_endpoint)
+                push.send(msgspec.msgpack.encode(broken))
+                with pytest.raises(EngineDead, match="outputs 0 can't be read"):
+                    await tokens_of(stream)
+                with pytest.raises(EngineDead):
+                    await call
+                push.close()
+
+    run(body())
+
+
 def test_versions_that_do_not_fit_say_so_on_both_sides(place, monkeypatch):
     async def body():
         async with EngineClient(place.free(), patience=PATIENT) as client:
@@ -670,6 +710,53 @@ def test_an_api_server_takes_listeners_that_it_has_inherited(place, ipc_director
                 with engine_in_thread(client.endpoint):
                     await client.wait_for_engines(timeout=10)
                     assert await tokens_of(client.generate({"tokens": 1})) == ([0], "length")
+
+    run(body())
+
+
+def test_a_client_that_is_not_running_says_so(place):
+    async def body():
+        client = EngineClient(place.free())
+        with pytest.raises(RuntimeError, match="not running"):
+            await client.wait_for_engines()
+        async with client:
+            waiting = asyncio.ensure_future(client.wait_for_engines())
+            await asyncio.sleep(0)
+        with pytest.raises(RuntimeError, match="not running"):
+            await waiting
+        with pytest.raises(RuntimeError, match="not running"):
+            client.generate({"tokens": 1})
+        with pytest.raises(RuntimeError, match="not running"):
+            await client.call("add", 1, 2)
+
+    run(body())
+
+
+def test_what_is_no_priority_or_deadline_is_told_before_anything_is_sent(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_in_thread(client.endpoint):
+                await client.wait_for_engines(timeout=10)
+                for wrong in ({"priority": 1.5}, {"deadline": []}):
+                    with pytest.raises(TypeError):
+                        client.generate({"tokens": None}, **wrong)
+                assert await client.call("open") == 0
+                stream = client.generate(
+                    {"echo": "x"}, priority=np.int64(2), deadline=np.float32(8)
+                )
+                assert [delta.extra async for delta in stream] == [["x", 2, 8.0]]
+
+    run(body())
+
+
+def test_a_payload_that_is_too_large_for_a_message_is_told_at_once(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_in_thread(client.endpoint):
+                await client.wait_for_engines(timeout=10)
+                with pytest.raises(Unencodable, match="more than the limit"):
+                    client.generate({"prompt": "x" * (33 << 20)})
+                assert await client.call("open") == 0
 
     run(body())
 

@@ -27,8 +27,8 @@ HELLO = Hello(PROTOCOL, "e0", 7, list(FEATURES))
 API, RESTARTED = 100, 200
 
 
-def welcome(boot=API, protocol=PROTOCOL):
-    return Welcome(protocol, "api", boot, list(FEATURES), "ipc:///outputs", 1.0, 5.0)
+def welcome(boot=API, protocol=PROTOCOL, life=1):
+    return Welcome(protocol, "api", boot, list(FEATURES), "ipc:///outputs", 1.0, 5.0, life)
 
 
 def said(link):
@@ -105,7 +105,7 @@ def test_a_welcome_is_answered_with_a_beat_at_once():
     assert link.welcome == welcome()
     assert link.next_deadline() == 1
     link.handle_deadline(1, progress=4, work=2)
-    assert said(link) == [Beat(API, 4, 2)]
+    assert said(link) == [Beat(API, 4, 2, 1)]
 
 
 def test_nothing_is_said_before_its_time():
@@ -122,20 +122,31 @@ def test_beats_come_quickly_until_the_engine_is_ready_and_then_as_announced():
     link.receive(BeatSeen(API, True), 0.05)
     assert link.next_deadline() == 1.0
     link.handle_deadline(1.0, 1, 0)
-    assert said(link) == [Beat(API, 1, 0)]
+    assert said(link) == [Beat(API, 1, 0, 1)]
 
 
-def test_a_second_welcome_of_the_same_api_server_changes_nothing():
+def test_a_welcome_that_comes_twice_changes_nothing():
     link = joined_at(0)
     assert link.receive(welcome(), 0.5) == []
 
 
+def test_a_welcome_to_another_life_begins_that():
+    link = joined_at(0)
+    again = welcome(life=2)
+    assert link.receive(again, 0.5) == [
+        Left(API, "it has taken the engine anew"),
+        Joined(API, again),
+    ]
+    link.handle_deadline(0.5, progress=4, work=2)
+    assert said(link) == [Beat(API, 4, 2, life=2)]
+
+
 def test_an_api_server_that_is_silent_is_left_and_greeted_anew():
     link = joined_at(0)
-    for now in range(1, 5):
+    for now in range(1, 10):
         assert link.handle_deadline(now, 0, 0) == []
     said(link)
-    assert link.handle_deadline(5, 0, 0) == [Left(API, "nothing was heard of it for 5 s")]
+    assert link.handle_deadline(10, 0, 0) == [Left(API, "nothing was heard of it for 10 s")]
     assert said(link) == [HELLO]
     assert link.welcome is None
 
@@ -151,7 +162,7 @@ def test_an_api_server_that_has_restarted_takes_the_place_of_the_old_one():
     link = joined_at(0)
     events = link.receive(welcome(RESTARTED), 1)
     assert events == [
-        Left(API, "another API server has its place"),
+        Left(API, "it has taken the engine anew"),
         Joined(RESTARTED, welcome(RESTARTED)),
     ]
 

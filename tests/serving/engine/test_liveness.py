@@ -89,10 +89,34 @@ def test_outputs_end_the_hang():
     assert liveness.state is EngineState.ALIVE
 
 
-def test_an_engine_whose_work_was_taken_away_hangs_no_more():
+def test_an_engine_whose_work_was_taken_away_hangs_until_it_makes_progress():
     liveness = hung_at(10)
     liveness.has_work(False, 11)
-    assert liveness.state is EngineState.ALIVE
+    liveness.beat(0, 12)
+    assert liveness.handle_deadline(12) is EngineState.HUNG
+    liveness.beat(1, 13)
+    assert liveness.handle_deadline(13) is EngineState.ALIVE
+
+
+def test_work_that_comes_and_is_taken_away_does_not_hide_that_nothing_moves():
+    liveness = ready_at(0)
+    for now in range(0, 10, 2):
+        liveness.has_work(True, now)
+        liveness.beat(0, now + 1)
+        liveness.has_work(False, now + 1)
+        assert liveness.handle_deadline(now + 1) is EngineState.ALIVE
+    assert liveness.next_deadline() == 10
+    assert liveness.handle_deadline(10) is EngineState.HUNG
+
+
+def test_work_that_has_been_done_leaves_nothing_to_wait_for():
+    liveness = ready_at(0)
+    liveness.has_work(True, 1)
+    liveness.moved(2)
+    liveness.has_work(False, 2)
+    liveness.beat(0, 20)
+    assert liveness.next_deadline() == 25
+    assert liveness.handle_deadline(20) is EngineState.ALIVE
 
 
 def test_a_hung_engine_that_falls_silent_is_gone():

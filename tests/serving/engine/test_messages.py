@@ -23,9 +23,11 @@ from zerohop.serving.engine.messages import (
     HelloAgain,
     Leaving,
     Outputs,
+    OutputsHead,
     Ready,
     Refusal,
     Request,
+    RequestHead,
     Start,
     UtilityCall,
     UtilityResult,
@@ -36,8 +38,8 @@ TO_LOOP = Request[Any] | Start | Abort | UtilityCall
 DELTAS = [Delta(1, [5, 6]), Delta(2, [7], "stop", {"text": "x"})]
 SAMPLES = [
     (FromEngine, Hello(1, "e0", 7, ["buffers"], [], {"model": "m"})),
-    (FromEngine, Beat(1, 2, 3)),
-    (FromServer, Welcome(1, "api", 2, ["buffers"], "ipc:///o", 1.0, 5.0)),
+    (FromEngine, Beat(1, 2, 3, 4)),
+    (FromServer, Welcome(1, "api", 2, ["buffers"], "ipc:///o", 1.0, 5.0, 4)),
     (FromServer, Refusal("protocol version", 1, 2)),
     (FromServer, BeatSeen(1, True)),
     (FromServer, HelloAgain()),
@@ -46,11 +48,23 @@ SAMPLES = [
     (TO_LOOP, Request(1 << 40 | 1, {"ids": [1]}, 3, 2.5)),
     (TO_LOOP, Abort([1, 2])),
     (TO_LOOP, UtilityCall(1, "reset", [1, "x"])),
-    (FromEngineOutputs, Ready(1, 2, 3)),
+    (RequestHead, RequestHead(1 << 40 | 1)),
+    (OutputsHead, OutputsHead(1, 2, 3, 4)),
+    (FromEngineOutputs, Ready(1, 2, 3, 4)),
     (FromEngineOutputs, Leaving(1, 2, "closed")),
     (
         FromEngineOutputs,
-        Outputs(1, 2, 3, DELTAS, [Ended(4, "slow", limit=9)], [UtilityResult(5, None, [1])]),
+        Outputs(
+            1,
+            2,
+            3,
+            4,
+            [5],
+            [6],
+            DELTAS,
+            [Ended(4, "slow", limit=9)],
+            [UtilityResult(5, None, [1])],
+        ),
     ),
 ]
 named = pytest.mark.parametrize("kind, message", SAMPLES, ids=lambda x: type(x).__name__)

@@ -1,7 +1,7 @@
 """What an engine owes one API server."""
 
 from zerohop.serving.engine.messages import SLOT_SHIFT, Delta, Ended, UtilityResult
-from zerohop.serving.engine.outbox import Outbox, by_slot
+from zerohop.serving.engine.outbox import Outbox, Step, by_slot
 
 
 def outbox_with(*numbers):
@@ -12,22 +12,33 @@ def outbox_with(*numbers):
 
 def test_deltas_of_requests_that_are_open_are_wanted():
     outbox = outbox_with(1, 2)
-    both = [Delta(1, [5]), Delta(2, [6])]
-    assert outbox.wanted(both) is both
-    assert list(outbox.wanted([*both, Delta(3, [7])])) == both
+    step = outbox.wanted(
+        [Delta(1, [5]), Delta(2, [6], "stop"), Delta(3, [7]), Delta(3, [], "stop")]
+    )
+    assert step == Step([1], [5], [Delta(2, [6], "stop")])
+    assert not outbox.wanted([Delta(3, [7])])
+
+
+def test_what_is_more_than_one_whole_number_travels_as_a_delta():
+    outbox = outbox_with(1, 2, 3)
+    deltas = [Delta(1, [5, 6]), Delta(2, []), Delta(3, [7], None, "x"), Delta(1, [True])]
+    assert outbox.wanted(deltas) == Step([], [], deltas)
 
 
 def test_a_request_is_open_until_its_finish_is_out():
     outbox = outbox_with(1, 2)
-    outbox.sent([Delta(1, [5], "stop"), Delta(2, [6])])
+    outbox.sent(Step([2], [6], [Delta(1, [5], "stop")]))
     assert outbox.open == {2}
 
 
 def test_messages_are_numbered_as_they_go_out():
     outbox = outbox_with(1)
     assert outbox.seq == 0
-    outbox.sent([Delta(1, [5])])
+    outbox.sent(Step([1], [5], []))
     assert outbox.seq == 1
+    outbox.end(Ended(1, "refused", "no"))
+    outbox.paid()
+    assert outbox.seq == 2
 
 
 def test_what_has_no_room_ends_all_that_is_open_and_that_is_owed():
@@ -42,10 +53,14 @@ def test_what_has_no_room_ends_all_that_is_open_and_that_is_owed():
 def test_what_is_owed_is_kept_until_it_is_out():
     outbox = outbox_with(1)
     outbox.overflow()
-    outbox.results.append(UtilityResult(5, None, 1))
+    outbox.results += [UtilityResult(5, None, 1), UtilityResult(6, None, 2)]
     assert outbox.overflow() == []
     assert [each.number for each in outbox.ended] == [1]
-    outbox.sent([])
+    outbox.paid()
+    assert (outbox.ended, len(outbox.results)) == ([], 2)
+    outbox.paid()
+    assert [each.number for each in outbox.results] == [6]
+    outbox.paid()
     assert not outbox.owes
 
 
@@ -54,7 +69,7 @@ def test_what_went_out_is_not_forgotten_while_it_is_on_its_way():
     outbox = outbox_with(1)
     outbox.end(Ended(1, "refused", "no"))
     given = outbox.ended
-    outbox.sent([])
+    outbox.paid()
     outbox.end(Ended(2, "refused", "no"))
     assert [each.number for each in given] == [1]
 

@@ -30,7 +30,7 @@ def roster_with(*identities, now=0.0):
     roster = Roster("api", API, "ipc:///outputs", PATIENCE)
     for slot, identity in enumerate(identities):
         roster.hello(identity, hello(identity), now)
-        roster.ready(Ready(API, identity.boot, slot), now)
+        roster.ready(Ready(API, identity.boot, slot, slot + 1), now)
     return roster
 
 
@@ -73,7 +73,7 @@ def test_a_process_whose_id_another_has_taken_is_refused():
     roster = roster_with(E0)
     roster.hello(E0_ANEW, hello(E0_ANEW), now=1)
     refusal = Refusal("the process of engine e0", E0_ANEW.boot, E0.boot)
-    assert roster.beat(E0, Beat(API, 0, 0), now=2) == (refusal, None)
+    assert roster.beat(E0, Beat(API, 0, 0, 1), now=2) == (refusal, None)
     assert roster.hello(E0, hello(E0), now=2) == (refusal, None)
     roster.leave(E0_ANEW, "bye")
     answer, _ = roster.hello(E0, hello(E0), now=3)
@@ -90,43 +90,71 @@ def test_a_hello_of_the_same_life_begins_another_too():
 def test_an_engine_is_started_at_each_beat_until_its_loop_answers():
     roster = roster_with()
     roster.hello(E0, hello(E0), now=0)
-    seen, to_start = roster.beat(E0, Beat(API, 0, 0), now=1)
+    seen, to_start = roster.beat(E0, Beat(API, 0, 0, 1), now=1)
     assert seen == BeatSeen(API, False)
     assert to_start.takes == E0.routing_id(b"r")
-    assert roster.ready(Ready(API, E0.boot, 3), now=1).slot == 3
-    assert roster.beat(E0, Beat(API, 0, 5), now=2) == (BeatSeen(API, True), None)
+    assert roster.ready(Ready(API, E0.boot, 3, 1), now=1).slot == 3
+    assert roster.beat(E0, Beat(API, 0, 5, 1), now=2) == (BeatSeen(API, True), None)
     assert roster.member("e0").work == 5
 
 
 def test_a_second_answer_of_the_loop_changes_nothing():
     roster = roster_with(E0)
-    assert roster.ready(Ready(API, E0.boot, 9), now=1) is None
+    assert roster.ready(Ready(API, E0.boot, 9, 1), now=1) is None
     assert roster.member("e0").slot == 0
 
 
 def test_users_see_how_an_engine_is():
     roster = roster_with()
     roster.hello(E0, hello(E0, info={"model": "m"}), now=0)
-    roster.beat(E0, Beat(API, 0, 3), now=0)
+    roster.beat(E0, Beat(API, 0, 3, 1), now=0)
     status = roster.member("e0").status({E0.boot: 2}.get)
     assert status == EngineStatus("e0", EngineState.STARTING, {"model": "m"}, 2, 3)
 
 
 def test_who_is_not_known_is_asked_to_say_hello_again():
     roster = roster_with(E0)
-    assert roster.beat(E1, Beat(API, 0, 0), now=1) == (HelloAgain(), None)
-    assert roster.beat(E0, Beat(API + 1, 0, 0), now=1) == (HelloAgain(), None)
+    assert roster.beat(E1, Beat(API, 0, 0, 1), now=1) == (HelloAgain(), None)
+    assert roster.beat(E0, Beat(API + 1, 0, 0, 1), now=1) == (HelloAgain(), None)
 
 
 def test_answers_to_another_api_server_do_not_count():
     roster = roster_with()
     roster.hello(E0, hello(E0), now=0)
-    assert roster.ready(Ready(API + 1, E0.boot, 0), now=0) is None
-    assert roster.ready(Ready(API, E1.boot, 0), now=0) is None
+    assert roster.ready(Ready(API + 1, E0.boot, 0, 1), now=0) is None
+    assert roster.ready(Ready(API, E1.boot, 0, 1), now=0) is None
 
 
-def outputs(seq, identity=E0, server=API):
-    return Outputs(server, identity.boot, seq, [])
+def test_an_answer_of_a_life_that_is_over_makes_the_next_one_not_ready():
+    roster = roster_with()
+    roster.hello(E0, hello(E0), now=0)
+    answer, _ = roster.hello(E0, hello(E0), now=1)
+    assert roster.ready(Ready(API, E0.boot, slot=0, life=1), now=1) is None
+    assert roster.member("e0").slot is None
+    assert roster.ready(Ready(API, E0.boot, slot=1, life=answer.life), now=1).slot == 1
+
+
+def test_who_has_not_heard_of_his_new_life_is_told_of_it():
+    roster = roster_with(E0)
+    answer, _ = roster.hello(E0, hello(E0), now=1)
+    assert answer.life == 2
+    assert roster.beat(E0, Beat(API, 0, 0, life=1), now=1) == (answer, None)
+    seen, to_start = roster.beat(E0, Beat(API, 0, 0, life=2), now=1)
+    assert seen == BeatSeen(API, False)
+    assert to_start.identity == E0
+
+
+def outputs(seq, identity=E0, server=API, life=1):
+    return Outputs(server, identity.boot, life, seq)
+
+
+def test_outputs_of_a_life_that_is_over_do_not_end_the_next_one():
+    roster = roster_with(E0)
+    roster.outputs(outputs(0), now=0)
+    roster.hello(E0, hello(E0), now=1)
+    roster.ready(Ready(API, E0.boot, slot=1, life=2), now=1)
+    assert roster.outputs(outputs(1), now=1) == (False, None)
+    assert roster.outputs(outputs(0, life=2), now=1) == (True, None)
 
 
 def test_outputs_in_order_count():
@@ -148,7 +176,7 @@ def test_outputs_of_another_life_or_for_another_api_server_do_not_count():
     roster.hello(E1, hello(E1), now=0)  # which has not said that it is ready
     assert roster.outputs(outputs(0, E0_ANEW), now=0) == (False, None)
     assert roster.outputs(outputs(0, server=API + 1), now=0) == (False, None)
-    assert roster.outputs(outputs(0, E1), now=0) == (False, None)
+    assert roster.outputs(outputs(0, E1, life=2), now=0) == (False, None)
 
 
 def test_an_engine_that_leaves_leaves_once():
@@ -166,7 +194,7 @@ def test_a_connection_of_an_old_life_that_breaks_does_not_end_the_new_one():
 
 def test_silence_ends_an_engine_and_no_other():
     roster = roster_with(E0, E1)
-    roster.beat(E1, Beat(API, 1, 0), now=3)
+    roster.beat(E1, Beat(API, 1, 0, 2), now=3)
     assert roster.next_deadline() == 5
     assert roster.handle_deadline(5) == [Departure(E0, "nothing was heard of it for 5 s")]
     assert list(states(roster)) == ["e1"]
@@ -179,8 +207,8 @@ def test_without_engines_there_is_no_deadline():
 
 def hang(roster, identity):
     roster.has_work(identity.boot, True, now=0)
-    roster.beat(identity, Beat(API, 0, 1), now=0)
-    roster.beat(identity, Beat(API, 0, 1), now=9)
+    roster.beat(identity, Beat(API, 0, 1, 1), now=0)
+    roster.beat(identity, Beat(API, 0, 1, 1), now=9)
 
 
 def test_a_hung_engine_is_shown_and_stays():
@@ -211,7 +239,7 @@ def test_the_engine_with_the_fewest_open_requests_gets_the_next():
 def test_a_hung_engine_gets_a_request_only_where_there_is_no_other():
     roster = roster_with(E0, E1)
     hang(roster, E0)
-    roster.beat(E1, Beat(API, 1, 0), now=9)
+    roster.beat(E1, Beat(API, 1, 0, 2), now=9)
     roster.handle_deadline(10)
     assert roster.choose({E0.boot: 0, E1.boot: 99}.get).identity == E1
     roster.leave(E1, "bye")

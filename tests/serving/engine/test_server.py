@@ -4,10 +4,12 @@ import contextlib
 import threading
 
 import msgspec
+import numpy as np
 import pytest
 
 import zerohop as zmq
 from zerohop.serving import Delta, EngineServer
+from zerohop.serving.engine.buffers import PayloadDecoder
 from zerohop.serving.engine.handshake import Identity
 from zerohop.serving.engine.messages import (
     PROTOCOL,
@@ -19,12 +21,13 @@ from zerohop.serving.engine.messages import (
     Hello,
     Outputs,
     Ready,
+    Refusal,
     Request,
     Start,
     UtilityCall,
     Welcome,
 )
-from zerohop.serving.errors import Unencodable
+from zerohop.serving.errors import ProtocolMismatch
 
 pytestmark = pytest.mark.timeout(20)
 
@@ -54,13 +57,13 @@ class ApiServer:
         hello = msgspec.msgpack.decode(hello, type=Hello)
         outputs = self.pull.last_endpoint.decode()
         self.pulse, self.loop = pulse, Identity.of(pulse).routing_id(b"r")
-        self.tell(Welcome(PROTOCOL, "api", self.boot, [], outputs, gone_after / 2, gone_after))
+        self.tell(Welcome(PROTOCOL, "api", self.boot, [], outputs, gone_after / 2, gone_after, 1))
         ready = None
         while ready is None:  # the engine's loop may not have heard of us yet
             with contextlib.suppress(zmq.ZMQError):
                 self.order(Start(self.boot))
                 ready = decode(self.pull.recv(timeout=0.05))
-        assert ready == Ready(self.boot, hello.boot, ready.slot)
+        assert ready == Ready(self.boot, hello.boot, ready.slot, 1)
         self.tell(BeatSeen(self.boot, True))
         self.slot = ready.slot
         return hello
@@ -128,7 +131,7 @@ def test_a_request_is_taken_and_its_outputs_are_one_message_a_step(api):
         assert (engine.open, engine.servers) == (2, 1)
         deltas = [Delta(api.number(1), [5]), Delta(api.number(2), [6], "stop")]
         assert engine.send_step(deltas) == []
-        assert api.next() == Outputs(api.boot, engine.boot, 0, deltas)
+        assert api.next() == Outputs(api.boot, engine.boot, 1, 0, [api.number(1)], [5], [deltas[1]])
         assert engine.open == 1
 
 
@@ -143,12 +146,12 @@ def test_an_api_server_that_does_not_read_holds_up_neither_the_engine_nor_others
             lost = engine.send_step(
                 [Delta(api.number(1), [steps], None, LARGE), Delta(other.number(1), [steps])]
             )
-            assert other.next().deltas == [Delta(other.number(1), [steps])]
+            assert other.next().tokens == [steps]
             steps += 1
         assert lost == [api.number(1)]
         assert engine.open == 1
         assert engine.send_step([Delta(other.number(1), [steps])]) == []
-        assert other.next().deltas == [Delta(other.number(1), [steps])]
+        assert other.next().tokens == [steps]
 
 
 def test_an_api_server_that_reads_again_is_told_which_streams_were_ended(api):
@@ -189,7 +192,8 @@ def test_aborted_requests_are_told_once_and_their_deltas_are_not_sent(api):
         assert engine.receive(10).aborted == [api.number(1)]
         assert not engine.receive(0.05)
         engine.send_step([Delta(api.number(1), [5]), Delta(api.number(2), [6])])
-        assert api.next().deltas == [Delta(api.number(2), [6])]
+        outputs = api.next()
+        assert (outputs.numbers, outputs.tokens) == ([api.number(2)], [6])
 
 
 def test_requests_of_nobody_are_counted_and_not_taken(api):
@@ -250,15 +254,134 @@ def test_a_request_may_be_refused(api):
         engine.refuse(77 << SLOT_SHIFT, "of nobody")
 
 
-def test_a_delta_without_a_form_on_the_wire_raises_and_nothing_is_sent(api):
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"extra": object()},
+        {"token_ids": [1.5]},
+        {"token_ids": [2**70]},
+        {"token_ids": "x", "finish": "stop"},
+        {"finish": 3},
+        {"extra": ["x" * (40 << 20)]},
+    ],
+    ids=lambda wrong: "-".join(wrong),
+)
+def test_a_delta_without_a_form_on_the_wire_ends_its_request_and_no_other(api, wrong):
+    with EngineServer(api.endpoint, engine="e0") as engine:
+        joined(engine, api)
+        for count in (1, 2, 3):
+            api.order(Request(api.number(count), None))
+        received(engine, 3)
+        bad = Delta(**{"number": api.number(1), "token_ids": [5]} | wrong)
+        others = [Delta(api.number(2), [6]), Delta(api.number(3), [7], "stop")]
+        assert engine.send_step([bad, *others]) == [api.number(1)]
+        made, ended = [], []
+        while len(made) < 2 or not ended:
+            outputs = api.next()
+            made += outputs.deltas
+            ended += outputs.ended
+        assert made == others
+        (end,) = ended
+        assert (end.number, end.kind) == (api.number(1), "refused")
+        assert "no form on the wire" in end.text
+        assert engine.open == 1
+
+
+def test_numbers_of_numpy_are_numbers(api):
     with EngineServer(api.endpoint, engine="e0") as engine:
         joined(engine, api)
         api.order(Request(api.number(1), None))
         received(engine, 1)
-        with pytest.raises(Unencodable):
-            engine.send_step([Delta(api.number(1), [5], None, object())])
-        engine.send_step([Delta(api.number(1), [5])])
-        assert api.next().seq == 0
+        extra = {"logprob": np.float32(-0.5), "is_greedy": np.bool_(True)}
+        engine.send_step([Delta(api.number(1), [np.int64(5)])])
+        engine.send_step([Delta(api.number(1), np.array([6, 7]), "stop", extra)])
+        plain = {"logprob": -0.5, "is_greedy": True}
+        assert [api.next().deltas for _ in range(2)] == [
+            [Delta(api.number(1), [5])],
+            [Delta(api.number(1), [6, 7], "stop", plain)],
+        ]
+
+
+def test_large_bytes_of_a_delta_are_frames_of_their_own(api):
+    with EngineServer(api.endpoint, engine="e0") as engine:
+        joined(engine, api)
+        api.order(Request(api.number(1), None))
+        received(engine, 1)
+        engine.send_step([Delta(api.number(1), [5], None, {"image": b"x" * (40 << 20)})])
+        frames = api.pull.recv_multipart()
+        while len(frames) == 1:  # the answer to a Start that was sent twice
+            frames = api.pull.recv_multipart()
+        assert [len(frame) for frame in frames[1:]] == [40 << 20]
+        message = PayloadDecoder(FromEngineOutputs).message(frames)
+        assert message.deltas[0].extra["image"] == b"x" * (40 << 20)
+
+
+@pytest.mark.parametrize(
+    "result, failure",
+    [("x" * (20 << 20), None), ("x" * (40 << 20), "no form on the wire"), (object(), "no form")],
+)
+def test_results_are_sent_one_by_one_and_none_is_too_large(api, result, failure):
+    with EngineServer(api.endpoint, engine="e0") as engine:
+        engine.utility("large", lambda: result)
+        joined(engine, api)
+        for count in (1, 2):
+            api.order(UtilityCall(api.number(count), "large", []))
+        found = []
+        reader = threading.Thread(target=lambda: found.extend(api.next() for _ in range(2)))
+        reader.start()
+        while reader.is_alive():
+            engine.receive(0.005)
+        assert [outputs.results[0].number for outputs in found] == [api.number(1), api.number(2)]
+        for outputs in found:
+            (each,) = outputs.results
+            assert each.failure is None if failure is None else failure in each.failure
+            assert each.result == (result if failure is None else None)
+
+
+def test_words_that_are_no_unicode_are_told_as_far_as_they_can_be(api):
+    def fail():
+        raise ValueError("caf\udce9")
+
+    with EngineServer(api.endpoint, engine="e0") as engine:
+        engine.utility("fail", fail)
+        joined(engine, api)
+        api.order(Request(api.number(1), None))
+        api.order(UtilityCall(api.number(2), "fail", []))
+        received(engine, 1)
+        engine.refuse(api.number(1), "caf\udce9 " * 10_000)
+        while engine.receive(0.01):
+            pass
+        told = [api.next(), api.next()]
+        (text,) = [ended.text for outputs in told for ended in outputs.ended]
+        (failure,) = [result.failure for outputs in told for result in outputs.results]
+        assert text.startswith("caf\\udce9 caf")
+        assert len(text) < 50_000
+        assert failure == "ValueError: caf\\udce9"
+
+
+def test_a_request_that_cannot_be_read_is_refused_by_its_number(api):
+    with EngineServer(api.endpoint, engine="e0", payload=dict) as engine:
+        joined(engine, api)
+        for wrong in (Request(api.number(1), 5), Request(api.number(2), {}, 1.5)):
+            api.order(wrong)
+            while not engine.malformed or engine.receive(0.01):
+                engine.receive(0.01)
+            (ended,) = api.next().ended
+            assert (ended.number, ended.kind) == (wrong.number, "refused")
+
+
+def test_a_refusal_is_told_once_after_what_has_ended_by_it(api, caplog):
+    with EngineServer(api.endpoint, engine="e0") as engine:
+        joined(engine, api)
+        api.order(Request(api.number(1), None))
+        received(engine, 1)
+        for _ in range(3):
+            api.tell(Refusal("the process of engine e0", 1, 2))
+        assert engine.receive(10).aborted == [api.number(1)]
+        with pytest.raises(ProtocolMismatch):
+            engine.receive(10)
+        assert not engine.receive(0.1)
+    assert caplog.text.count("does not take this engine") == 1
 
 
 def test_waiting_ends_in_its_time(api):
@@ -281,7 +404,7 @@ def test_outputs_that_go_nowhere_are_told_and_the_engine_goes_on(api, caplog):
     with EngineServer(api.endpoint, engine="e0") as engine:
         pulse, _ = api.router.recv_multipart()
         api.pulse = pulse
-        api.tell(Welcome(PROTOCOL, "api", api.boot, [], "smoke://signals", 1.0, 60.0))
+        api.tell(Welcome(PROTOCOL, "api", api.boot, [], "smoke://signals", 1.0, 60.0, 1))
         while not caplog.records:
             engine.receive(0.01)
         assert engine.servers == 0

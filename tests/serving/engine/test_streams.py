@@ -20,57 +20,83 @@ def opened(*numbers, boot=BOOT, seconds=None, limit=4):
     return table, [table.open(n, "e0", boot, now=0, seconds=seconds) for n in numbers]
 
 
+def deltas_of(table, *deltas, boot=BOOT):
+    return table.deliver(boot, [], [], deltas)
+
+
+def all_of(stream):
+    return list(iter(stream.take, None))
+
+
+def test_tokens_go_to_their_streams_in_order():
+    table, (one, two) = opened(1, 2)
+    assert table.deliver(BOOT, [1, 2], [5, 6]) == ([one, two], [])
+    assert table.deliver(BOOT, [2, 1], [7, 8]) == ([], [])  # who has something was woken
+    assert one.take() == Delta(1, [5, 8])
+    assert two.take() == Delta(2, [6, 7])
+    assert one.take() is None
+    assert table.deliver(BOOT, [1], [9]) == ([one], [])
+
+
 def test_deltas_go_to_their_streams_in_order():
     table, (one, two) = opened(1, 2)
     for step in range(2):
-        woken, overflown = table.deliver(BOOT, [Delta(1, [5], None, step), Delta(2, [6])])
-        assert woken == ([] if step else [one, two])  # who has something was woken
-        assert overflown == []
-    assert [d.extra for d in one.deltas] == [0, 1]
+        woken, overflown = deltas_of(table, Delta(1, [5], None, step), Delta(2, [6]))
+        assert (woken, overflown) == ([one, two], [])
+    assert [d.extra for d in all_of(one)] == [0, 1]
 
 
 def test_tokens_of_several_steps_that_were_not_read_are_one_delta():
     table, (one,) = opened(1)
-    table.deliver(BOOT, [Delta(1, [5])])
-    table.deliver(BOOT, [Delta(1, [6, 7])])
-    table.deliver(BOOT, [Delta(1, [8], "stop")])
-    assert list(one.deltas) == [Delta(1, [5, 6, 7, 8], "stop")]
+    table.deliver(BOOT, [1], [5])
+    deltas_of(table, Delta(1, [6, 7]))
+    table.deliver(BOOT, [1], [8])
+    deltas_of(table, Delta(1, [9], "stop"))
+    assert all_of(one) == [Delta(1, [5, 6, 7, 8, 9], "stop")]
     assert one.ended
 
 
 def test_a_delta_with_something_else_in_it_stays_a_delta_of_its_own():
     table, (one,) = opened(1)
-    given = [Delta(1, [5]), Delta(1, [6], None, "x"), Delta(1, [7])]
-    for delta in given:
-        table.deliver(BOOT, [delta])
-    assert list(one.deltas) == given
-    table.deliver(BOOT, [Delta(1, [8])])
-    assert one.deltas[-1].token_ids == [7, 8]
+    table.deliver(BOOT, [1], [5])
+    deltas_of(table, Delta(1, [6], None, "x"))
+    table.deliver(BOOT, [1], [7])
+    table.deliver(BOOT, [1], [8])
+    assert all_of(one) == [Delta(1, [5]), Delta(1, [6], None, "x"), Delta(1, [7, 8])]
+
+
+def test_what_a_reader_has_taken_is_not_added_to():
+    table, (one,) = opened(1)
+    table.deliver(BOOT, [1], [5])
+    taken = one.take()
+    table.deliver(BOOT, [1], [6])
+    assert taken == Delta(1, [5])
 
 
 def test_a_delta_with_finish_ends_the_stream_without_error():
     table, (one,) = opened(1)
-    table.deliver(BOOT, [Delta(1, [5], "stop")])
+    deltas_of(table, Delta(1, [5], "stop"))
     assert one.ended
     assert one.error is None
-    assert len(one.deltas) == 1
+    assert all_of(one) == [Delta(1, [5], "stop")]
     assert len(table) == table.load(BOOT) == 0
 
 
 def test_what_comes_after_the_end_is_counted_and_thrown_away():
     table, (one,) = opened(1)
-    table.deliver(BOOT, [Delta(1, [5], "stop"), Delta(1, [6])])
-    assert len(one.deltas) == 1
-    assert table.stale == 1
+    deltas_of(table, Delta(1, [5], "stop"), Delta(1, [6]))
+    table.deliver(BOOT, [1], [7])
+    assert all_of(one) == [Delta(1, [5], "stop")]
+    assert table.stale == 2
 
 
 def test_outputs_of_another_life_find_nothing():
     table, (one,) = opened(1)
-    assert table.deliver(OTHER, [Delta(1, [5])]) == ([], [])
+    assert table.deliver(OTHER, [1], [5], [Delta(1, [5])]) == ([], [])
     assert table.end(OTHER, [Ended(1, "refused")]) == []
-    assert not one.deltas
+    assert one.take() is None
     assert not one.ended
-    assert table.stale == 2
+    assert table.stale == 3
 
 
 @pytest.mark.parametrize(
@@ -121,7 +147,7 @@ def test_deadlines_are_kept_in_their_order():
 
 def test_a_stream_that_has_ended_has_no_deadline_any_more():
     table, (one,) = opened(1, seconds=5)
-    table.deliver(BOOT, [Delta(1, [], "stop")])
+    deltas_of(table, Delta(1, [], "stop"))
     assert table.next_deadline() is None
     assert table.handle_deadline(6) == []
     assert one.error is None
@@ -132,35 +158,44 @@ def test_deadlines_of_streams_that_have_ended_do_not_pile_up():
     table.open(0, "e0", BOOT, now=0, seconds=1)  # the first, so that none leaves at the head
     for number in range(1, 1000):
         table.open(number, "e0", BOOT, now=0, seconds=600)
-        table.deliver(BOOT, [Delta(number, [], "stop")])
+        deltas_of(table, Delta(number, [], "stop"))
     assert len(table._deadlines) < 100
 
 
 def test_a_reader_that_takes_nothing_loses_its_stream_and_the_engine_is_to_be_told():
     table, (one, two) = opened(1, 2, limit=2)
     for token in range(2):
-        assert table.deliver(BOOT, [Delta(1, [token]), Delta(2, [token])])[1] == []
-        two.deltas.clear()
-    woken, overflown = table.deliver(BOOT, [Delta(1, [2]), Delta(2, [2])])
+        assert table.deliver(BOOT, [1, 2], [token, token])[1] == []
+        two.take()
+    woken, overflown = table.deliver(BOOT, [1, 2], [2, 2])
     assert overflown == [one]
     assert woken == [two]
     assert isinstance(one.error, SlowConsumer)
     assert not two.ended
 
 
+@pytest.mark.parametrize("extra", [None, "x"])
+def test_deltas_that_nobody_takes_end_their_stream_too(extra):
+    table, (one,) = opened(1, limit=2)
+    for _ in range(2):
+        assert deltas_of(table, Delta(1, [5], None, extra))[1] == []
+    assert deltas_of(table, Delta(1, [5], None, extra))[1] == [one]
+    assert isinstance(one.error, SlowConsumer)
+
+
 def test_an_abort_ends_a_stream_once_and_drops_what_was_not_read():
     table, (one,) = opened(1)
-    table.deliver(BOOT, [Delta(1, [5])])
+    deltas_of(table, Delta(1, [5], None, "x"), Delta(1, [6]))
     assert table.abort(one)
     assert not table.abort(one)
     assert one.ended
-    assert not one.deltas
+    assert one.take() is None
     assert table.load(BOOT) == 0
 
 
 def test_nothing_is_to_be_aborted_of_a_stream_that_has_ended():
     table, (one,) = opened(1)
-    table.deliver(BOOT, [Delta(1, [5], "stop")])
+    deltas_of(table, Delta(1, [5], "stop"))
     assert not table.abort(one)
 
 

@@ -87,16 +87,22 @@ class PayloadEncoder:
         """
         try:
             header = self._encode(message)
+            if len(header) <= MAX_OCTETS:
+                return [header, *self._frames] if self._frames else [header]
         except Unencodable:
-            self._frames = []
             raise
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            self._frames = []
-            raise Unencodable(message, str(error)) from error
-        if not self._frames:
-            return [header]
-        frames, self._frames = [header, *self._frames], []
-        return frames
+        except Exception as error:
+            # Also what an array of the caller's raises when it is looked at.
+            raise Unencodable(message, f"{type(error).__name__}: {error}") from error
+        finally:
+            if self._frames:
+                self._frames = []
+        # Who gets it would throw it away, and not know whose it was.
+        raise Unencodable(
+            message,
+            f"{len(header)} octets are more than the limit of {MAX_OCTETS}; "
+            "large arrays and bytes in dicts, lists and tuples do not count",
+        )
 
     def _lift(self, value: Any, depth: int) -> Any:
         kind = type(value)
@@ -110,7 +116,7 @@ class PayloadEncoder:
             return [self._lift(item, depth - 1) for item in value]
         return value
 
-    def _hook(self, value: Any) -> msgspec.msgpack.Ext:
+    def _hook(self, value: Any) -> Any:
         if type(value) is _Lifted:
             if not isinstance(value.octets, memoryview) or value.octets.format == "B":
                 octets = value.octets
@@ -119,11 +125,21 @@ class PayloadEncoder:
                 self._frames.append(octets)
                 return msgspec.msgpack.Ext(_BYTES, _pack((len(self._frames),)))
             value = value.octets
+        elif _is_scalar(value):
+            return value.item()
         dtype, shape, view = _seen_as_array(value)
         if view.nbytes < self._threshold:
             return msgspec.msgpack.Ext(_SMALL_ARRAY, _pack((dtype, shape, view)))
         self._frames.append(view)
         return msgspec.msgpack.Ext(_ARRAY, _pack((dtype, shape, len(self._frames))))
+
+
+def _is_scalar(value: Any) -> bool:
+    """Whether it is a number of numpy's, as samplers make them, that Python has a type for."""
+    numpy: Any = sys.modules.get("numpy")
+    if numpy is None or not isinstance(value, numpy.generic):
+        return False
+    return value.dtype.kind in "biuf" and value.dtype.itemsize <= 8
 
 
 def _seen_as_array(value: Any) -> tuple[str, tuple[int, ...], memoryview]:

@@ -1,13 +1,15 @@
 """An API server's sockets, and what goes over them: all that is not for its users.
 
-One task reads what engines say of themselves, one their outputs, one what becomes of connections;
-one timer watches deadlines and engines. Which streams there are, who is alive and what that means
-is decided in :mod:`~zerohop.serving.engine.streams` and :mod:`~zerohop.serving.engine.roster`.
+Outputs are read by calls of the loop, and two tasks read what engines say of themselves and what
+becomes of connections; one timer watches deadlines and engines. Which streams there are, who is
+alive and what that means is decided in :mod:`~zerohop.serving.engine.streams` and
+:mod:`~zerohop.serving.engine.roster`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import secrets
@@ -31,12 +33,14 @@ from zerohop.serving.engine.messages import (
     Hello,
     Leaving,
     Outputs,
+    OutputsHead,
     Ready,
     Refusal,
     Start,
 )
 from zerohop.serving.engine.roster import Roster
 from zerohop.serving.engine.streams import StreamTable
+from zerohop.serving.engine.waking import Wakes
 from zerohop.serving.errors import EngineDead, EngineOverloaded, Malformed
 
 TYPE_CHECKING = False
@@ -53,10 +57,13 @@ __all__ = ["Channel"]
 
 _log = logging.getLogger(__name__)
 
+_CLOSED = "the EngineClient is not running: it is used within its 'async with'"
 _HWM = 10_000  # messages that may be waiting from one engine
 _LAST_OUTPUTS = 0.02  # seconds without outputs, after which a broken connection is the end
 _ABORT_AGAIN = 0.1  # seconds
 _LINGER_MS = 200  # for the goodbye
+_LISTEN = 0.05  # seconds, before an engine is believed to be silent
+_TURN = 0.002  # seconds of reading, before those who wait for what was read have their turn
 
 
 class Channel:
@@ -85,12 +92,14 @@ class Channel:
         calls: of utilities, by number: the engine's boot token, the name, the answer.
         encoder: of what is sent.
         loop: the event loop, once it is started.
+        wakes: of that loop, for the readers of streams.
 
     Raises:
         ZMQError: an endpoint can't be bound.
     """
 
     loop: asyncio.AbstractEventLoop
+    wakes: Wakes
 
     def __init__(
         self,
@@ -133,15 +142,19 @@ class Channel:
         self._aborts: dict[bytes, list[int]] = {}
         self._control = msgspec.msgpack.Decoder(FromEngine).decode
         self._decoder = PayloadDecoder(FromEngineOutputs)
+        self._head = PayloadDecoder(OutputsHead)
         self._tasks: list[asyncio.Task[None]] = []
+        self._coming: Any = None  # the outputs that are waited for
         self._timer: asyncio.TimerHandle | None = None
         self._arrivals: set[asyncio.Future[None]] = set()
-        self._is_closed = False
+        self._is_closed = self._is_listening = False
 
     def start(self) -> None:
         """Begin to read, on the running loop."""
         self.loop = asyncio.get_running_loop()
-        readers = (self._read_outputs(), self._read_control(), self._read_records())
+        self.wakes = Wakes(self.loop)
+        self._read_outputs()
+        readers = (self._read_control(), self._read_records())
         self._tasks = [self.loop.create_task(each, name="zerohop-engines") for each in readers]
 
     async def aclose(self) -> None:
@@ -155,12 +168,20 @@ class Channel:
             self.say(member.identity.routing_id(b"p"), Goodbye("it was closed"))
             self._depart(self.roster.leave(member.identity, "this API server was closed"))
         for waiting in self._arrivals:
-            waiting.cancel()
+            if not waiting.done():
+                waiting.set_exception(RuntimeError(_CLOSED))
         for task in self._tasks:
             task.cancel()
+        if self._coming is not None:
+            self._coming.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._records.close()
         await self._context.aclose(linger=_LINGER_MS)
+
+    def check_running(self) -> None:
+        """Raise RuntimeError where there is nothing behind it, not yet or not any more."""
+        if self._is_closed or not self._tasks:
+            raise RuntimeError(_CLOSED)
 
     async def arrival(self) -> None:
         """Wait until an engine becomes ready."""
@@ -238,25 +259,47 @@ class Channel:
 
     # What engines say
 
-    async def _read_outputs(self) -> None:
-        receive = self._pull.recv_multipart
-        while True:
-            self._take_outputs(await receive())
+    def _read_outputs(self, came: Any = None) -> None:
+        """Take the outputs that are here, and have the loop call again when there are more.
 
-    def _take_outputs(self, frames: list[bytes]) -> None:
+        No task: a task that is woken can wake no other before the loop's next turn.
+
+        Args:
+            came: outputs that were waited for.
+        """
+        if self._is_closed:
+            return
+        self._coming = None
+        now = self.loop.time()
+        if came is not None:
+            self._take_outputs(came.result(), now)
+            self.wakes.run()  # before it is looked for more: somebody has waited long enough
+        receive, over = self._pull.recv_multipart, now + _TURN
+        while self.loop.time() < over:
+            coming: Any = receive()
+            if not coming.done():
+                self._coming = coming
+                coming.add_done_callback(self._read_outputs)
+                break
+            self._take_outputs(coming.result(), now)
+        else:
+            self.loop.call_soon(self._read_outputs)
+        self.wakes.run()
+
+    def _take_outputs(self, frames: list[bytes], now: float) -> None:
         try:
             message = self._decoder.message(frames)
         except Malformed as error:
             self._note(error)
+            self._give_up(frames, now)
             return
-        now = self.loop.time()
         match message:
             case Outputs():
                 counts, departure = self.roster.outputs(message, now)
                 if counts:
                     self._deliver(message)
                 elif departure is None:
-                    self.streams.stale += len(message.deltas)
+                    self.streams.stale += len(message.numbers) + len(message.deltas)
                 self._depart(departure)
             case Ready():
                 if self.roster.ready(message, now) is not None:
@@ -265,14 +308,25 @@ class Channel:
                 if message.server == self.boot and (who := self.roster.of(message.boot)):
                     self._depart(self.roster.leave(who.identity, message.reason))
 
+    def _give_up(self, frames: list[bytes], now: float) -> None:
+        """Outputs can't be read: what is lost with them would be silence. Their engine is gone."""
+        with contextlib.suppress(Malformed):
+            head = self._head.message(frames)
+            counts, departure = self.roster.outputs(head, now)
+            if counts and (who := self.roster.of(head.boot)):
+                departure = self.roster.leave(who.identity, f"outputs {head.seq} can't be read")
+            self._depart(departure)
+
     def _deliver(self, outputs: Outputs) -> None:
         streams = self.streams
-        woken, overflown = streams.deliver(outputs.boot, outputs.deltas)
+        woken, overflown = streams.deliver(
+            outputs.boot, outputs.numbers, outputs.tokens, outputs.deltas
+        )
         if outputs.ended:
             woken += streams.end(outputs.boot, outputs.ended)
         if overflown:
             self._abort(overflown)
-        _wake(woken)
+        self.wakes.add([stream.waiter for stream in woken])
         for result in outputs.results:
             call = self.calls.get(result.number)
             if call is not None and call[0] == outputs.boot and not call[2].done():
@@ -350,7 +404,7 @@ class Channel:
             return
         identity, reason = departure.identity, departure.reason
         _log.warning("engine %s is gone: %s", identity.engine, reason)
-        _wake(self.streams.engine_gone(identity.boot, reason))
+        self._wake(self.streams.engine_gone(identity.boot, reason))
         for boot, name, answer in self.calls.values():
             if boot == identity.boot and not answer.done():
                 answer.set_exception(
@@ -362,6 +416,10 @@ class Channel:
         self.last_malformed = error
         if self.malformed & (self.malformed - 1) == 0:  # the first, the second, the fourth ...
             _log.warning("message %d that can't be read: %s", self.malformed, error)
+
+    def _wake(self, streams: Iterable[OpenStream]) -> None:
+        """Wake their readers, in the loop's next turn: this may be a task's."""
+        self.wakes.soon([stream.waiter for stream in streams])
 
     def _wake_arrivals(self) -> None:
         for arrival in self._arrivals:
@@ -379,7 +437,8 @@ class Channel:
 
     def _arm(self) -> None:
         """Have the timer go off at the next deadline; it may go off too soon, never too late."""
-        deadlines = (self.roster.next_deadline(), self.streams.next_deadline())
+        engines = None if self._is_listening else self.roster.next_deadline()
+        deadlines = (engines, self.streams.next_deadline())
         soonest = min((each for each in deadlines if each is not None), default=None)
         if soonest is None or self._is_closed:
             return
@@ -392,12 +451,23 @@ class Channel:
     def _tick(self) -> None:
         self._timer = None
         now = self.loop.time()
-        for departure in self.roster.handle_deadline(now, end_hung=self._end_hung):
-            self._depart(departure)
+        engines = self.roster.next_deadline()
+        if engines is not None and engines <= now and not self._is_listening:
+            # It may be this loop that stood still: what has come meanwhile is read first.
+            self._is_listening = True
+            self.loop.call_later(_LISTEN, self._look_at_engines)
         late = self.streams.handle_deadline(now)
         if late:
             self._abort(late)
-            _wake(late)
+            self._wake(late)
+        self._arm()
+
+    def _look_at_engines(self) -> None:
+        self._is_listening = False
+        if self._is_closed:
+            return
+        for departure in self.roster.handle_deadline(self.loop.time(), end_hung=self._end_hung):
+            self._depart(departure)
         self._arm()
 
 
@@ -409,13 +479,6 @@ def _bind(socket: Any, endpoint: str, descriptor: int) -> str:
     socket.bind(endpoint)
     bound: str = socket.last_endpoint.decode()
     return bound
-
-
-def _wake(streams: Iterable[OpenStream]) -> None:
-    for stream in streams:
-        waiter = stream.waiter
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
 
 
 def _look_at(sent: asyncio.Future[Any]) -> None:

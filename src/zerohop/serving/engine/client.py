@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from operator import index
 from typing import Any
 
 from zerohop.serving.engine.channel import Channel
 from zerohop.serving.engine.liveness import Patience
 from zerohop.serving.engine.messages import Request, UtilityCall
+from zerohop.serving.engine.waking import Wait
 from zerohop.serving.errors import DeadlineExceeded, Malformed, RequestRefused, UtilityFailed
 
 TYPE_CHECKING = False
@@ -55,6 +57,7 @@ class RequestStream:
 
     def __init__(self, channel: Channel, stream: OpenStream) -> None:
         self._channel, self._stream = channel, stream
+        stream.waiter = Wait(channel.wakes)
 
     @property
     def engine(self) -> str:
@@ -71,23 +74,18 @@ class RequestStream:
 
     async def __anext__(self) -> Delta:
         stream = self._stream
-        while not stream.deltas:
+        while (delta := stream.take()) is None:
             if stream.ended:
                 error, stream.error = stream.error, None
                 if error is not None:
                     raise error
                 raise StopAsyncIteration
-            if stream.waiter is not None:
-                raise RuntimeError("another task waits for this stream already")
-            stream.waiter = waiter = self._channel.loop.create_future()
             try:
-                await waiter
+                await stream.waiter
             except asyncio.CancelledError:
                 self._channel.abandon(stream)
                 raise
-            finally:
-                stream.waiter = None
-        return stream.deltas.popleft()
+        return delta
 
     async def aclose(self) -> None:
         """Abort the request, if it has not ended."""
@@ -235,7 +233,9 @@ class EngineClient:
 
         Raises:
             DeadlineExceeded: they were not, within the time.
+            RuntimeError: the client is not running, or was closed meanwhile.
         """
+        self._channel.check_running()
         roster = self._channel.roster
         try:
             async with asyncio.timeout(timeout):
@@ -266,14 +266,17 @@ class EngineClient:
 
         Raises:
             RequestRefused: no engine is ready, or not this one.
+            TypeError: the priority is no whole number.
             EngineOverloaded: too many messages wait for the engine.
             EngineDead: the engine has just gone.
             Unencodable: something in the payload has no form on the wire.
+            RuntimeError: the client is not running.
         """
         member = self._member(engine)
         channel = self._channel
         number = self._number(member)
-        seconds = self._default_deadline if deadline is None else deadline
+        seconds = self._default_deadline if deadline is None else float(deadline)
+        priority = index(priority)
         lifted = channel.encoder.lift(payload)
         channel.send(member, channel.encoder.frames(Request(number, lifted, priority, seconds)))
         now = channel.loop.time()
@@ -300,8 +303,10 @@ class EngineClient:
             EngineDead: the engine is gone.
             RequestRefused: no engine is ready, or not this one, or it must be named.
             Unencodable: an argument has no form on the wire.
+            RuntimeError: the client is not running.
         """
         channel = self._channel
+        channel.check_running()
         if engine is None and len(channel.roster.members()) > 1:
             raise RequestRefused(f"call of {name!r}", "there are several engines; name one")
         member = self._member(engine)
@@ -324,6 +329,7 @@ class EngineClient:
 
     def _member(self, engine: str | None) -> Member:
         channel = self._channel
+        channel.check_running()
         if engine is None:
             member = channel.roster.choose(channel.streams.load)
         else:

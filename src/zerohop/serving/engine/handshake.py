@@ -149,6 +149,15 @@ class Refused:
 LinkEvent: TypeAlias = "Joined | Left | Refused"
 
 
+def _patience(welcome: Welcome) -> float:
+    """Seconds of silence after which an API server is gone: twice what is an engine's end.
+
+    An event loop stands still more easily than a pulse does, and as long as its connections are
+    there, nothing is lost by that.
+    """
+    return 2 * welcome.gone_after
+
+
 class ServerLink:
     """An engine's view of one API server.
 
@@ -201,7 +210,7 @@ class ServerLink:
         welcome = self._welcome
         if welcome is None:
             return self._said_at + _HELLO_EVERY
-        return min(self._said_at + self._period(welcome), self._heard_at + welcome.gone_after)
+        return min(self._said_at + self._period(welcome), self._heard_at + _patience(welcome))
 
     def handle_deadline(self, now: float, progress: int, work: int) -> list[LinkEvent]:
         """Say what it is time to say.
@@ -212,14 +221,14 @@ class ServerLink:
             work: how many requests the engine has open.
         """
         welcome, events = self._welcome, []
-        if welcome is not None and now >= self._heard_at + welcome.gone_after:
-            events = self._leave(f"nothing was heard of it for {welcome.gone_after:g} s")
+        if welcome is not None and now >= self._heard_at + _patience(welcome):
+            events = self._leave(f"nothing was heard of it for {_patience(welcome):g} s")
             welcome = None
         if welcome is None:
             if events or now >= self._said_at + _HELLO_EVERY:
                 self._say_hello(now)
         elif now >= self._said_at + self._period(welcome):
-            self.to_send.append(Beat(welcome.boot, progress, work))
+            self.to_send.append(Beat(welcome.boot, progress, work, welcome.life))
             self._said_at = now
         return events
 
@@ -229,9 +238,11 @@ class ServerLink:
             refusal = Refusal("protocol version", welcome.protocol, PROTOCOL)
             return [*events, Refused(mismatch(refusal, engine=True))]
         self._heard_at = now
-        if self._welcome is not None and self._welcome.boot == welcome.boot:
-            return []  # the answer to a Hello that was said twice
-        events = self._leave("another API server has its place")
+        old = self._welcome
+        if old is not None and (old.boot, old.life) == (welcome.boot, welcome.life):
+            return []
+        # Another API server has its place, or a Hello that was said twice has begun two lives.
+        events = self._leave("it has taken the engine anew")
         self._welcome, self._is_ready = welcome, False
         self._said_at = now - self._period(welcome)  # a beat at once
         return [*events, Joined(welcome.boot, welcome)]

@@ -1,6 +1,6 @@
 """Whether an engine is alive, hung or gone. Pure: ``now`` is an argument, in seconds.
 
-    starting ──ready──► alive ◄──progress, or no work── hung
+    starting ──ready──► alive ◄──────── progress ────── hung
         │                 │ └────── work, no progress for hung_after ───────►│
         └─────────────────┴── silence for gone_after, or a broken connection ┴──► gone
 
@@ -8,6 +8,9 @@ The beats are the word of the engine's I/O thread; the progress in them is that 
 loop that stands still while there is work, and a process that is not there, are told apart. What
 is gone stays gone: the engine has to introduce itself anew. A broken connection is no pause, as
 what was on its way may be lost, and nobody would be told.
+
+Work that is taken away from an engine which has made no progress since it came, by a deadline, say,
+acquits it of nothing: it would look idle then, and get the next requests.
 """
 
 from __future__ import annotations
@@ -68,8 +71,9 @@ class Liveness:
         self._patience = patience
         self._gone_at = now + patience.gone_after
         self._progress = -1
-        self._moved_at = now  # when the loop made progress last, or work appeared
         self._has_work = False
+        self._since: float | None = None  # there is work and no progress
+        self._has_moved = False  # since there is work
         self._is_ready = self._is_gone = self._is_hung = False
 
     @property
@@ -84,7 +88,7 @@ class Liveness:
     def ready(self, now: float) -> None:
         """The engine's loop has answered."""
         self._is_ready = True
-        self._moved_at = now
+        self.moved(now)
 
     def beat(self, progress: int, now: float) -> None:
         """A beat came."""
@@ -95,16 +99,17 @@ class Liveness:
 
     def moved(self, now: float) -> None:
         """The engine's loop has done something."""
-        self._moved_at = now
+        self._since = now if self._has_work else None
+        self._has_moved = True
         self._is_hung = False
 
     def has_work(self, has_work: bool, now: float) -> None:
         """Say whether requests are open."""
-        if has_work and not self._has_work:
-            self._moved_at = now
+        if has_work and self._since is None:
+            self._since, self._has_moved = now, False
+        elif not has_work and self._has_moved and not self._is_hung:
+            self._since = None
         self._has_work = has_work
-        if not has_work:
-            self._is_hung = False
 
     def gone(self) -> None:
         """It said so itself, its connection broke, or another life of it has begun."""
@@ -114,14 +119,14 @@ class Liveness:
         """When :meth:`handle_deadline` has something to do; ``None``: never."""
         if self._is_gone:
             return None
-        if self._is_ready and self._has_work and not self._is_hung:
-            return min(self._gone_at, self._moved_at + self._patience.hung_after)
+        if self._is_ready and self._since is not None and not self._is_hung:
+            return min(self._gone_at, self._since + self._patience.hung_after)
         return self._gone_at
 
     def handle_deadline(self, now: float) -> EngineState:
         """Take notice of the time."""
         if now >= self._gone_at:
             self._is_gone = True
-        elif self._is_ready and self._has_work:
-            self._is_hung = now >= self._moved_at + self._patience.hung_after
+        elif self._is_ready and self._since is not None:
+            self._is_hung = now >= self._since + self._patience.hung_after
         return self.state

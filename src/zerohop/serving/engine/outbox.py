@@ -8,15 +8,32 @@ engine does not wait, and what it has for others is not held up.
 
 from __future__ import annotations
 
-from zerohop.serving.engine.messages import SLOT_SHIFT, Ended, UtilityResult
+from typing import NamedTuple
+
+from zerohop.serving.engine.messages import SLOT_SHIFT, Delta, Ended, UtilityResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from zerohop.serving.engine.messages import Delta
+__all__ = ["Outbox", "Step", "by_slot"]
 
-__all__ = ["Outbox", "by_slot"]
+
+class Step(NamedTuple):
+    """What one step made for one API server, as it travels.
+
+    Attributes:
+        numbers: of the requests that have made one token and nothing else.
+        tokens: theirs, each an ``int``: what samplers make may be of other types.
+        deltas: of the others.
+    """
+
+    numbers: list[int]
+    tokens: list[int]
+    deltas: list[Delta]
+
+    def __bool__(self) -> bool:
+        return bool(self.numbers or self.deltas)
 
 
 class Outbox:
@@ -46,21 +63,41 @@ class Outbox:
         """Whether something waits for room."""
         return bool(self.ended or self.results)
 
-    def wanted(self, deltas: Sequence[Delta]) -> Sequence[Delta]:
-        """Return the deltas of requests that are open."""
+    def wanted(self, deltas: Iterable[Delta]) -> Step:
+        """Return what was made for requests that are open."""
+        step = numbers, tokens, others = Step([], [], [])
         is_open = self.open
-        if all([delta.number in is_open for delta in deltas]):  # noqa: C419 - a list is faster
-            return deltas
-        return [delta for delta in deltas if delta.number in is_open]
+        for delta in deltas:  # a hot loop: once for each token
+            number = delta.number
+            if number not in is_open:
+                continue
+            made = delta.token_ids
+            if (
+                delta.finish is None
+                and delta.extra is None
+                and len(made) == 1
+                and type(token := made[0]) is int
+            ):
+                numbers.append(number)
+                tokens.append(token)
+            else:
+                others.append(delta)
+        return step
 
-    def sent(self, deltas: Iterable[Delta]) -> None:
-        """These went out, and all that was owed."""
+    def sent(self, step: Step) -> None:
+        """This went out."""
         self.seq += 1
-        for delta in deltas:
+        for delta in step.deltas:
             if delta.finish is not None:
                 self.open.discard(delta.number)
-        if self.ended or self.results:
-            self.ended, self.results = [], []
+
+    def paid(self) -> None:
+        """What has ended went out, or the first result where nothing has."""
+        self.seq += 1
+        if self.ended:
+            self.ended = []
+        else:
+            del self.results[0]
 
     def overflow(self) -> list[int]:
         """They had no room: end all that is open, and return the numbers."""

@@ -2,7 +2,8 @@
 
 An engine is known from its Hello on, by its id; what it was before ends with each Hello, also when
 its boot token is the same (it has forgotten us then). Outputs are of a life that is known or of
-nobody: they bear the boot token, and are numbered, so that one that is lost shows.
+nobody: they bear the boot token and the number of the life, and are numbered themselves, so that
+one that is lost shows.
 
 Of two processes with one id the one that came last counts. The other is refused from then on: it
 may be an old one that was taken for gone, and the two would take each other's place for ever.
@@ -12,7 +13,10 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
+
+import msgspec
 
 from zerohop.serving.engine.handshake import FEATURES, Identity, find_mismatch
 from zerohop.serving.engine.liveness import EngineState, Liveness, Patience
@@ -29,7 +33,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from zerohop.serving.engine.messages import Beat, Hello, Outputs, Ready
+    from zerohop.serving.engine.messages import Beat, Hello, Outputs, OutputsHead, Ready
 
 __all__ = ["Departure", "EngineStatus", "Member", "Roster"]
 
@@ -77,6 +81,7 @@ class Member:
         info: what it tells of itself.
         liveness: how it is.
         slot: which numbers it takes from us; ``None``: its loop has not answered yet.
+        life: which of the lives that this API server knows of; outputs bear it.
         next_seq: of its outputs.
         work: as of its last beat.
         takes: the routing id of its loop, for requests.
@@ -85,6 +90,7 @@ class Member:
     identity: Identity
     info: dict[str, Any]
     liveness: Liveness
+    life: int
     slot: int | None = None
     next_seq: int = 0
     work: int = 0
@@ -121,8 +127,9 @@ class Roster:
         self._boot, self._patience = boot, patience
         self._welcome = Welcome(
             PROTOCOL, server, boot, list(FEATURES), outputs,
-            patience.beat_every, patience.gone_after,
+            patience.beat_every, patience.gone_after, 0,
         )  # fmt: skip
+        self._lives = count(1)
         self._by_engine: dict[str, Member] = {}
         self._by_boot: dict[int, Member] = {}
         self._replaced: deque[int] = deque(maxlen=_REPLACED)  # their boot tokens
@@ -159,13 +166,13 @@ class Roster:
             else:
                 self._replaced.append(old.identity.boot)
                 departure = self._gone(old, "it has restarted")
-        member = Member(identity, hello.info, Liveness(self._patience, now))
+        member = Member(identity, hello.info, Liveness(self._patience, now), next(self._lives))
         self._by_engine[identity.engine] = self._by_boot[identity.boot] = member
-        return self._welcome, departure
+        return self._welcome_to(member), departure
 
     def beat(
         self, identity: Identity, beat: Beat, now: float
-    ) -> tuple[BeatSeen | HelloAgain | Refusal, Member | None]:
+    ) -> tuple[BeatSeen | HelloAgain | Refusal | Welcome, Member | None]:
         """A beat came; return the answer, and the engine if it is to be sent a Start."""
         member = self._by_boot.get(identity.boot)
         if identity.boot in self._replaced:
@@ -174,22 +181,28 @@ class Roster:
             return HelloAgain(), None
         member.liveness.beat(beat.progress, now)
         member.work = beat.work
+        if beat.life != member.life:  # of two Hellos it has heard the answer to the first one only
+            return self._welcome_to(member), None
         is_ready = member.slot is not None
         return BeatSeen(self._boot, is_ready), None if is_ready else member
 
     def ready(self, ready: Ready, now: float) -> Member | None:
         """The engine's loop has answered; return the engine if this makes it ready."""
         member = self._by_boot.get(ready.boot)
-        if member is None or ready.server != self._boot or member.slot is not None:
+        if member is None or (ready.server, ready.life) != (self._boot, member.life):
+            return None
+        if member.slot is not None:
             return None
         member.slot = ready.slot
         member.liveness.ready(now)
         return member
 
-    def outputs(self, outputs: Outputs, now: float) -> tuple[bool, Departure | None]:
+    def outputs(self, outputs: Outputs | OutputsHead, now: float) -> tuple[bool, Departure | None]:
         """Outputs came; return whether they count, and the end of the engine if some are lost."""
         member = self._by_boot.get(outputs.boot)
-        if member is None or outputs.server != self._boot or member.slot is None:
+        if member is None or (outputs.server, outputs.life) != (self._boot, member.life):
+            return False, None
+        if member.slot is None:
             return False, None
         if outputs.seq != member.next_seq:
             lost = f"outputs {member.next_seq} to {outputs.seq - 1} of it are lost"
@@ -252,6 +265,9 @@ class Roster:
         """Return the number of a request for an engine that is ready."""
         assert member.slot is not None
         return member.slot << SLOT_SHIFT | count
+
+    def _welcome_to(self, member: Member) -> Welcome:
+        return msgspec.structs.replace(self._welcome, life=member.life)
 
     def _another_has_its_place(self, identity: Identity) -> Refusal:
         """What a process is told whose id another one has taken."""

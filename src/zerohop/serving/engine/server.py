@@ -18,9 +18,8 @@ import logging
 import secrets
 import time
 from dataclasses import dataclass, field
+from operator import index
 from typing import Any
-
-import msgspec
 
 import zerohop as zmq
 from zerohop.serving.addresses import reachable_from
@@ -37,11 +36,12 @@ from zerohop.serving.engine.messages import (
     Outputs,
     Ready,
     Request,
+    RequestHead,
     Start,
     UtilityCall,
     UtilityResult,
 )
-from zerohop.serving.engine.outbox import Outbox, by_slot
+from zerohop.serving.engine.outbox import Outbox, Step, by_slot
 from zerohop.serving.engine.pulse import Pulse
 from zerohop.serving.errors import Malformed, ProtocolMismatch, Unencodable
 
@@ -59,6 +59,7 @@ _LOOK_EVERY = 0.5  # seconds: how long the loop waits at a time; then it looks a
 _RETRY_EVERY = 0.02  # seconds between two tries to send what is owed
 _LINGER_MS = 1000  # for the last outputs, when the engine closes
 _SLICE = 1024  # messages that one call of receive takes at most
+_LONGEST = 10_000  # characters of a text that says why
 
 
 @dataclass(slots=True)
@@ -82,6 +83,7 @@ class _Joined:
     """An API server that the engine has joined."""
 
     boot: int
+    life: int
     push: zmq.Socket
     outbox: Outbox
 
@@ -127,6 +129,7 @@ class EngineServer:
         self.malformed = self.strays = 0
         self.last_malformed: Malformed | None = None
         self.refusals: dict[str, ProtocolMismatch] = {}
+        self._mismatch: ProtocolMismatch | None = None  # to be raised
         self._endpoints, self._limit, self._max_requests = endpoints, outputs_limit, max_requests
         self._utilities: dict[str, Callable[..., Any]] = {}
         self._servers: dict[int, _Joined] = {}  # by slot
@@ -135,7 +138,7 @@ class EngineServer:
         self._owing: set[int] = set()  # slots of those who are owed something
         self._encoder = PayloadEncoder()
         self._decoder = PayloadDecoder(Request[payload] | Start | Abort | UtilityCall)
-        self._number_alone = PayloadDecoder(Request[msgspec.Raw])
+        self._head = PayloadDecoder(RequestHead)
         identity = Identity(engine, self.boot)
         hello = Hello(PROTOCOL, engine, self.boot, list(FEATURES), list(requires), dict(info or {}))
         self._context = zmq.Context()
@@ -181,7 +184,8 @@ class EngineServer:
             What has come; it is empty where the time has run out.
 
         Raises:
-            ProtocolMismatch: no API server takes this engine. The engine goes on asking them.
+            ProtocolMismatch: no API server takes this engine; raised once for each reason. The
+                engine goes on asking them.
         """
         news = News()
         give_up = None if timeout is None else time.monotonic() + timeout
@@ -190,6 +194,9 @@ class EngineServer:
             pulse.progress += 1
             if pulse.events:
                 self._take_events(news)
+            if self._mismatch is not None and not news:
+                mismatch, self._mismatch = self._mismatch, None
+                raise mismatch
             if self._owing:
                 self._pay()
             if timeout == 0 or news:
@@ -208,11 +215,8 @@ class EngineServer:
                 they are until the message is out.
 
         Returns:
-            Numbers of requests that are not wanted any more: their API server reads too slowly.
-
-        Raises:
-            Unencodable: something in a delta has no form on the wire. Nothing was sent to its API
-                server.
+            Numbers of requests that are not wanted any more: their API server reads too slowly, or
+            their delta has no form on the wire, and they have ended as ``RequestRefused``.
         """
         self._pulse.progress += 1
         if len(self._servers) != 1:
@@ -227,7 +231,7 @@ class EngineServer:
             number: of the request.
             reason: what to tell who asked.
         """
-        self._end(Ended(number, "refused", reason))
+        self._end(Ended(number, "refused", _encodable(reason)))
 
     def close(self, reason: str = "it was closed") -> None:
         """Say goodbye, after all outputs, and end. What is open ends as ``EngineDead``."""
@@ -235,7 +239,8 @@ class EngineServer:
             return
         for server in self._servers.values():
             with contextlib.suppress(zmq.ZMQError):
-                server.push.send(self._encoder.frames(Leaving(server.boot, self.boot, reason))[0])
+                leaving = Leaving(server.boot, self.boot, _encodable(reason))
+                server.push.send(self._encoder.frames(leaving)[0])
             server.push.close(linger=_LINGER_MS)
         self._servers.clear()
         self._slots.clear()
@@ -304,20 +309,22 @@ class EngineServer:
     def _take_malformed(self, frames: list[bytes], error: Malformed) -> None:
         self.malformed += 1
         self.last_malformed = error
-        _log.warning("an API server sent what can't be read: %s", error)
+        if self.malformed & (self.malformed - 1) == 0:  # the first, the second, the fourth ...
+            _log.warning("message %d that can't be read: %s", self.malformed, error)
         with contextlib.suppress(Malformed):
             # A request whose payload is wrong has a number: who asked is told.
-            number = self._number_alone.message(frames).number
-            self._end(Ended(number, "refused", f"its payload can't be read: {error.reason}"))
+            number = self._head.message(frames).number
+            self.refuse(number, f"its payload can't be read: {error.reason}")
 
     def _start(self, boot: int, news: News) -> None:
         if boot not in self._slots and self._pulse.events:
             self._take_events(news)  # the pulse may have heard of it just now
         slot = self._slots.get(boot)
         if slot is not None:
-            ready = Ready(boot, self.boot, slot)
+            server = self._servers[slot]
+            ready = Ready(boot, self.boot, slot, server.life)
             with contextlib.suppress(zmq.Again):  # then it is asked again
-                self._servers[slot].push.send(self._encoder.frames(ready)[0])
+                server.push.send(self._encoder.frames(ready)[0])
 
     def _call(self, call: UtilityCall) -> None:
         if (server := self._servers.get(call.number >> SLOT_SHIFT)) is None:
@@ -330,11 +337,12 @@ class EngineServer:
         else:
             try:
                 result = UtilityResult(call.number, None, self._encoder.lift(function(*call.args)))
-                self._encoder.frames(result)
+                self._owed(server, [], [result])
             except Unencodable as error:
-                result = UtilityResult(call.number, f"its result has no form on the wire: {error}")
+                why = f"its result has no form on the wire: {error}"
+                result = UtilityResult(call.number, _encodable(why))
             except Exception as error:  # noqa: BLE001 - the caller's to deal with, over there
-                result = UtilityResult(call.number, f"{type(error).__name__}: {error}")
+                result = UtilityResult(call.number, _encodable(f"{type(error).__name__}: {error}"))
         server.outbox.results.append(result)
         self._owing.add(server.outbox.slot)
         self._pay()
@@ -351,10 +359,12 @@ class EngineServer:
                 case Left():
                     self._leave(event.boot, news)
                 case Refused():
+                    if str(self.refusals.get(endpoint)) == str(event.error):
+                        continue  # it was asked again, and says the same
                     self.refusals[endpoint] = event.error
                     _log.warning("%s does not take this engine: %s", endpoint, event.error)
                     if not self._servers and self.refusals.keys() >= set(self._endpoints):
-                        raise event.error
+                        self._mismatch = event.error
 
     def _join(self, endpoint: str, joined: Joined, news: News) -> None:
         self._leave(joined.boot, news)
@@ -373,7 +383,8 @@ class EngineServer:
         slot = self._next_slot
         self._next_slot += 1
         self._slots[joined.boot] = slot
-        self._servers[slot] = _Joined(joined.boot, push, Outbox(slot, self._limit))
+        outbox = Outbox(slot, self._limit)
+        self._servers[slot] = _Joined(joined.boot, joined.welcome.life, push, outbox)
 
     def _leave(self, boot: int, news: News) -> None:
         slot = self._slots.pop(boot, None)
@@ -394,29 +405,87 @@ class EngineServer:
 
     def _send(self, server: _Joined, deltas: Sequence[Delta]) -> list[int]:
         outbox = server.outbox
-        deltas = outbox.wanted(deltas)
-        if not deltas and not outbox.owes:
+        has_room = not outbox.owes or self._pay_to(server)
+        step = outbox.wanted(deltas)
+        if not step:
             return []
-        outputs = Outputs(
-            server.boot, self.boot, outbox.seq, deltas, outbox.ended, outbox.results  # type: ignore[arg-type] # a list or a tuple
-        )  # fmt: skip
-        frames = self._encoder.frames(outputs)
+        if not has_room:
+            return self._overflow(outbox)
         try:
-            if len(frames) == 1:
-                server.push.send(frames[0])
-            else:
-                server.push.send_multipart(frames, copy=False)
-        except zmq.Again:
-            self._owing.add(outbox.slot)
-            return outbox.overflow() if deltas else []
-        outbox.sent(deltas)
-        self._owing.discard(outbox.slot)
+            frames = self._step(server, step)
+        except Unencodable:
+            return self._send_apart(server, step)
+        if not _put(server, frames):
+            return self._overflow(outbox)
+        outbox.sent(step)
         return []
+
+    def _send_apart(self, server: _Joined, step: Step) -> list[int]:
+        """Send a step that has no form on the wire: what is wrong in it ends alone."""
+        lost = []
+        ones = map(Delta, step.numbers, [[token] for token in step.tokens])
+        for delta in [*ones, *step.deltas]:
+            one = Step([], [], [delta])
+            try:
+                frames = self._step(server, one)
+            except Unencodable as error:
+                _log.warning("output of request %x: %s", delta.number, error)
+                lost.append(delta.number)
+                self.refuse(delta.number, f"its output has no form on the wire: {error}")
+                continue
+            if server.outbox.owes or not _put(server, frames):
+                return lost + self._overflow(server.outbox)
+            server.outbox.sent(one)
+        return lost
+
+    def _overflow(self, outbox: Outbox) -> list[int]:
+        self._owing.add(outbox.slot)
+        return outbox.overflow()
+
+    def _step(self, server: _Joined, step: Step) -> list[Any]:
+        """The frames of what a step made."""
+        deltas = [self._ready(delta) for delta in step.deltas]
+        seq = server.outbox.seq
+        outputs = Outputs(
+            server.boot, self.boot, server.life, seq, step.numbers, step.tokens, deltas
+        )
+        return self._encoder.frames(outputs)
+
+    def _ready(self, delta: Delta) -> Delta:
+        """A delta as it travels: what an API server can't read would end the engine there."""
+        finish = delta.finish
+        if finish is not None and not isinstance(finish, str):
+            raise Unencodable(finish, "a finish is a str")
+        try:
+            tokens = [index(token) for token in delta.token_ids]
+        except TypeError as error:
+            raise Unencodable(delta.token_ids, f"tokens are whole numbers: {error}") from error
+        return Delta(delta.number, tokens, finish, self._encoder.lift(delta.extra))
+
+    def _owed(self, server: _Joined, ended: list[Ended], results: list[UtilityResult]) -> list[Any]:
+        """The frames of what is owed."""
+        outputs = Outputs(
+            server.boot, self.boot, server.life, server.outbox.seq, ended=ended, results=results
+        )
+        return self._encoder.frames(outputs)
 
     def _pay(self) -> None:
         """Send what is owed, where there is room."""
         for slot in list(self._owing):
-            self._send(self._servers[slot], [])
+            self._pay_to(self._servers[slot])
+
+    def _pay_to(self, server: _Joined) -> bool:
+        """Send what is owed to one of them; return whether there was room for all of it."""
+        outbox = server.outbox
+        while outbox.owes:
+            # Each result is a message of its own: together they may be more than a message holds.
+            results = [] if outbox.ended else outbox.results[:1]
+            if not _put(server, self._owed(server, outbox.ended, results)):
+                self._owing.add(outbox.slot)
+                return False
+            outbox.paid()
+        self._owing.discard(outbox.slot)
+        return True
 
     def _end(self, ended: Ended) -> None:
         slot = ended.number >> SLOT_SHIFT
@@ -424,3 +493,20 @@ class EngineServer:
             server.outbox.end(ended)
             self._owing.add(slot)
             self._pay()
+
+
+def _put(server: _Joined, frames: list[Any]) -> bool:
+    """Send a message; return whether there was room for it."""
+    try:
+        if len(frames) == 1:
+            server.push.send(frames[0])
+        else:
+            server.push.send_multipart(frames, copy=False)
+    except zmq.Again:
+        return False
+    return True
+
+
+def _encodable(text: str) -> str:
+    """Words of an engine, which may be anything, such that they can be sent."""
+    return text[:_LONGEST].encode(errors="backslashreplace").decode()

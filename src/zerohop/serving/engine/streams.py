@@ -46,16 +46,20 @@ class OpenStream:
         number: of the request.
         boot: of its engine.
         deltas: to be read.
-        ended: nothing more comes; :attr:`deltas` may have something yet.
+        tokens: to be read after those.
+        ended: nothing more comes; there may be something to be read yet.
         error: why, where it has not simply finished.
         waiter: the driver's.
     """
 
-    __slots__ = ("boot", "deadline", "deltas", "ended", "engine", "error", "number", "waiter")
+    __slots__ = (
+        "boot", "deadline", "deltas", "ended", "engine", "error", "number", "tokens", "waiter",
+    )  # fmt: skip
 
     def __init__(self, number: int, engine: str, boot: int, deadline: float | None) -> None:
         self.number, self.engine, self.boot, self.deadline = number, engine, boot, deadline
         self.deltas: deque[Delta] = deque()
+        self.tokens: list[int] = []
         self.ended = False
         self.error: ServingError | None = None
         self.waiter: Any = None
@@ -64,6 +68,15 @@ class OpenStream:
     def request_id(self) -> str:
         """How errors name it."""
         return f"{self.engine}/{self.number:x}"
+
+    def take(self) -> Delta | None:
+        """Return the next delta; ``None``: there is none now."""
+        if self.deltas:
+            return self.deltas.popleft()
+        if not self.tokens:
+            return None
+        tokens, self.tokens = self.tokens, []
+        return Delta(self.number, tokens)
 
 
 class StreamTable:
@@ -114,9 +127,19 @@ class StreamTable:
         return stream
 
     def deliver(
-        self, boot: int, deltas: Sequence[Delta]
+        self,
+        boot: int,
+        numbers: Sequence[int],
+        tokens: Sequence[int],
+        deltas: Sequence[Delta] = (),
     ) -> tuple[list[OpenStream], list[OpenStream]]:
-        """Take the deltas of one step. They are the table's now, and may be added to.
+        """Take what one step made.
+
+        Args:
+            boot: of the engine.
+            numbers: of requests that have made one token and nothing else.
+            tokens: theirs.
+            deltas: of the others.
 
         Returns:
             The streams whose reader may be waiting and has something now; the streams that are to
@@ -124,38 +147,54 @@ class StreamTable:
         """
         streams = self._by_boot.get(boot)
         if streams is None:
-            self.stale += len(deltas)
+            self.stale += len(numbers) + len(deltas)
             return [], []
         woken: list[OpenStream] = []
         overflown: list[OpenStream] = []
         limit = self._limit
-        # A hot loop: once for each token of each request. No call in it where there is a backlog.
+        # A hot loop: once for each token of each request.
+        for number, token in zip(numbers, tokens, strict=False):
+            stream = streams.get(number)
+            if stream is None:
+                self.stale += 1
+                continue
+            waiting = stream.tokens
+            if not waiting:
+                woken.append(stream)
+            waiting.append(token)
+            if len(waiting) > limit:
+                self._overflow(stream, overflown)
         for delta in deltas:
             stream = streams.get(delta.number)
             if stream is None:
                 self.stale += 1
                 continue
-            waiting = stream.deltas
-            if not waiting:
-                waiting.append(delta)
-                woken.append(stream)
-                waits = 0
-            elif (last := waiting[-1]).extra is None and delta.extra is None:
-                tokens = last.token_ids
-                tokens += delta.token_ids
-                if delta.finish is not None:
-                    waiting[-1] = Delta(delta.number, tokens, delta.finish)
-                waits = len(tokens)
-            else:
-                waiting.append(delta)
-                waits = len(waiting)
+            woken.append(stream)
+            self._add(stream, delta)
             if delta.finish is not None:
                 stream.ended = True
                 del streams[delta.number]
-            elif waits > limit:
-                self._end(stream, SlowConsumer(f"the reader of {stream.request_id}", limit))
-                overflown.append(stream)
+            elif max(len(stream.tokens), len(stream.deltas)) > limit:
+                self._overflow(stream, overflown)
         return woken, overflown
+
+    @staticmethod
+    def _add(stream: OpenStream, delta: Delta) -> None:
+        """Add to what is to be read, to the last of it where that is possible."""
+        if delta.extra is None:
+            stream.tokens += delta.token_ids
+            if delta.finish is not None:
+                stream.deltas.append(Delta(delta.number, stream.tokens, delta.finish))
+                stream.tokens = []
+            return
+        if stream.tokens:
+            stream.deltas.append(Delta(delta.number, stream.tokens))
+            stream.tokens = []
+        stream.deltas.append(delta)
+
+    def _overflow(self, stream: OpenStream, overflown: list[OpenStream]) -> None:
+        self._end(stream, SlowConsumer(f"the reader of {stream.request_id}", self._limit))
+        overflown.append(stream)
 
     def end(self, boot: int, ended: Sequence[Ended]) -> list[OpenStream]:
         """Take what the engine says of requests that it has ended; return the streams."""
@@ -183,6 +222,7 @@ class StreamTable:
             return False
         self._end(stream, None)
         stream.deltas.clear()
+        stream.tokens = []
         return True
 
     def next_deadline(self) -> float | None:
