@@ -198,7 +198,7 @@ def test_a_router_that_answers_many_at_a_time():
     assert on_a_loop(body) < 80
 
 
-@pytest.mark.parametrize(("transport", "limit"), [("tcp", 155), ("inproc", 110)])
+@pytest.mark.parametrize(("transport", "limit"), [("tcp", 135), ("inproc", 110)])
 def test_a_round_trip(transport, limit):
     """REQ and REP on one loop: the limit is for both sides, and a good half of it is asyncio's."""
 

@@ -171,6 +171,9 @@ class Req(Pattern):
 
     def can_receive_now(self) -> bool:
         incoming = self._incoming
+        sole = incoming.sole
+        if sole is not None and not sole.inbound.messages:
+            return False
         while self._expects_reply and (message := incoming.peek()) is not None:
             if self._body_of(message):
                 return True
@@ -309,6 +312,9 @@ class Rep(Pattern):
 
     def can_receive_now(self) -> bool:
         incoming = self._incoming
+        sole = incoming.sole
+        if sole is not None and not sole.inbound.messages:
+            return False
         while not self._envelope and (message := incoming.peek()) is not None:
             if _body_of(message):
                 return True
