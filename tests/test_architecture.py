@@ -47,7 +47,7 @@ SERVING_ACTS = {
     *(f"kv/{name}.py" for name in ("publisher", "answering", "snapshots", "recording")),
     *(f"kv/{name}.py" for name in ("subscriber", "asyncio_subscriber")),
     *(f"control/{name}.py" for name in ("server", "client", "asyncio_server", "asyncio_client")),
-    "control/probe.py",
+    *(f"control/{name}.py" for name in ("hands", "probe")),
     *(f"control/lmcache/{name}.py" for name in ("controller", "client", "server")),
 }
 IMPURE_MODULES = {

@@ -1,5 +1,7 @@
 """A server without its socket: what is carried out at once, what is handed over, what is sent."""
 
+import asyncio
+
 import pytest
 
 from zerohop.serving.codec import pack, unpack
@@ -12,6 +14,11 @@ from zerohop.serving.errors import RequestRefused
 ROUTE = b"route"
 CACHE = Protocol("cache", (Operation("count"),))
 REGISTER = encode_call(1, "register", {"worker": "w", "boot": b"boot"})
+
+
+class Silent(BaseException):
+    def __str__(self):
+        raise SystemExit
 
 
 def exchange(count=lambda: 3, **others):
@@ -99,6 +106,61 @@ def test_a_ping_of_the_users_that_raises_is_refused():
     assert ours.receive([ROUTE, *encode_call(1, "ping")], 0.0) is None
     assert "raised LookupError: no" in reply(ours).operation
     assert ours.counts == {"failed": 1}
+
+
+def test_a_ping_of_the_users_may_be_a_coroutine_function():
+    async def ping():
+        return "well"
+
+    ours = exchange(ping=lambda *_: ping())
+    route, call = ours.receive([ROUTE, *encode_call(1, "ping")], 0.0)
+    with pytest.raises(StopIteration) as returned:
+        call.handler().send(None)
+    ours.answer(route, call, returned.value.value, 0.0)
+    assert reply(ours).result == "well"
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [SystemExit(), GeneratorExit(), asyncio.CancelledError(), KeyboardInterrupt(), Silent()],
+)
+def test_whatever_a_ping_of_the_users_raises_is_refused(failure):
+    def ping(*_):
+        raise failure
+
+    ours = exchange(ping=ping)
+    assert ours.receive([ROUTE, *encode_call(1, "ping")], 0.0) is None
+    assert f"raised {type(failure).__name__}" in reply(ours).operation
+
+
+class Raises:
+    """What msgpack has no form for, nor itself a text."""
+
+    def __repr__(self):
+        raise LookupError("no text")
+
+
+@pytest.mark.parametrize("result", [Raises(), {"a": "\udc80"}, {"deep": [object()]}])
+def test_whatever_a_result_is_its_asker_has_a_reply(result):
+    ours = exchange(ping=lambda *_: result)
+    ours.receive([ROUTE, *encode_call(1, "ping")], 0.0)
+    assert reply(ours).operation.startswith("refused: the handler of 'ping' raised ")
+    route, call = ours.receive([ROUTE, *encode_call(1, "count")], 0.0)
+    ours.answer(route, call, result, 0.0)
+    assert reply(ours).operation.startswith("refused: the handler of 'count' raised ")
+    assert ours.counts == {"failed": 2}
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"), [("caf\udce9", "caf\\udce9"), (Raises(), "(its text raised LookupError)")]
+)
+def test_whatever_a_handler_declines_with_is_said(words, reason):
+    ours = exchange()
+    route, call = ours.receive([ROUTE, *encode_call(1, "count")], 0.0)
+    failure = RequestRefused("count", "")
+    failure.reason = words
+    ours.fail(route, call, failure, 0.0)
+    assert reply(ours).operation == f"refused: {reason}"
 
 
 def test_credit_for_a_stream_is_nobodys():

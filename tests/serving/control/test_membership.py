@@ -1,5 +1,7 @@
 """The server's table of workers: who is here, how far each table is, which commands are open."""
 
+import contextlib
+
 import pytest
 
 from zerohop.serving.control.membership import (
@@ -37,6 +39,13 @@ def beat(welcome, *outcomes, worker="w", boot=BOOT):
     return Beat(worker, boot, welcome.server, welcome.stream, list(outcomes))
 
 
+def pass_time(members, until):
+    """What a driver does: it looks whenever there is something to do."""
+    while (due := members.next_deadline()) is not None and due <= until:
+        members.handle_deadline(due)
+    members.handle_deadline(until)
+
+
 def events(members):
     return list(iter(members.next_event, None))
 
@@ -44,6 +53,14 @@ def events(members):
 def test_a_timeout_of_less_than_three_periods_is_a_mistake():
     with pytest.raises(ValueError, match=r"timeout=2 is less than three times period=1"):
         MembershipOptions(period=1.0, timeout=2.0)
+
+
+def test_what_is_announced_has_a_form_on_the_wire():
+    class Numpys(float):
+        """As numpy's numbers: msgpack has no form for them."""
+
+    with pytest.raises(Unencodable):
+        MembershipOptions(period=Numpys(2.0))
 
 
 class TestRegistration:
@@ -107,10 +124,10 @@ class TestSilence:
     def test_of_the_timeout_is_the_end(self):
         members = membership()
         welcome = join(members)
-        assert members.next_deadline() == 5.0
+        pass_time(members, 3.0)
         assert members.beat(beat(welcome), ROUTE, 3.0).known
-        members.handle_deadline(7.9)
-        assert members.workers() == ["w"]
+        pass_time(members, 7.9)
+        assert (members.workers(), members.next_deadline()) == (["w"], 8.0)
         members.handle_deadline(8.0)
         assert (members.workers(), members.next_deadline()) == ([], None)
         assert events(members)[-1] == WorkerGone("w", "silent")
@@ -120,15 +137,36 @@ class TestSilence:
         members = membership()
         join(members, "a", now=0.0)
         join(members, "b", now=2.0)
-        members.handle_deadline(6.0)
+        pass_time(members, 6.0)
         assert members.workers() == ["b"]
 
     def test_is_broken_by_a_batch_too(self):
         members = membership()
         welcome = join(members)
+        pass_time(members, 4.0)
         members.sync(batch(welcome), ROUTE, 4.0)
-        members.handle_deadline(6.0)
+        pass_time(members, 6.0)
         assert members.workers() == ["w"]
+
+    def test_while_the_server_stood_still_proves_nothing(self):
+        """Its heartbeats wait to be read; they are read within a period, or there were none."""
+        members = membership()
+        welcome = join(members)
+        join(members, "dead")
+        pass_time(members, 1.0)
+        members.handle_deadline(60.0)
+        assert members.workers() == ["w", "dead"]
+        members.beat(beat(welcome), ROUTE, 60.5)
+        pass_time(members, 61.0)
+        assert (members.workers(), events(members)[-1]) == (["w"], WorkerGone("dead", "silent"))
+
+    def test_is_not_proved_by_the_first_message_after_a_standstill_either(self):
+        members = membership()
+        welcome = join(members)
+        join(members, "v")
+        members.beat(beat(welcome), ROUTE, 60.0)
+        members.handle_deadline(60.0)
+        assert sorted(members.workers()) == ["v", "w"]
 
 
 class TestFarewell:
@@ -198,7 +236,7 @@ class TestSync:
         members = membership(max_syncs=1)
         members.sync(batch(join(members, "a"), worker="a"), ROUTE, 0.0)
         second = join(members, "b", now=1.0)
-        members.handle_deadline(5.0)
+        pass_time(members, 5.0)
         assert members.sync(batch(second, worker="b"), ROUTE, 5.0).next == 1
 
     def test_is_held_back_while_nobody_reads_the_events(self):
@@ -208,6 +246,30 @@ class TestSync:
         assert members.sync(batch(welcome, 1, [(3, 4)]), ROUTE, 0.0).next == 1
         events(members)
         assert members.sync(batch(welcome, 1, [(3, 4)]), ROUTE, 0.0).next == 2
+
+    def test_is_not_held_back_by_events_that_are_not_wanted(self):
+        members = membership(max_events=0)
+        welcome = join(members)
+        for number in range(3):
+            members.sync(batch(welcome, number, [(number, 1)]), ROUTE, 0.0)
+        members.leave(Farewell("v", BOOT))
+        assert len(members.view("w").table) == 3
+        assert (events(members), members.held_back) == ([], 0)
+
+
+class TestEvents:
+    def test_that_nobody_reads_are_no_more_than_the_limits_allow(self):
+        """A peer that registers anew and anew is refused, and those who are here go on."""
+        members = membership(max_events=4, max_workers=2)
+        join(members, boot=b"first")
+        for number in range(100):
+            with contextlib.suppress(RequestRefused):
+                join(members, boot=b"%d" % number)
+        with pytest.raises(RequestRefused, match="events wait to be read; come later"):
+            join(members, boot=b"one more")
+        assert members.held_back >= 90
+        assert len(events(members)) < 4 + 2 + 3
+        join(members, boot=b"one more")
 
 
 class TestCommands:
@@ -236,6 +298,25 @@ class TestCommands:
             CommandEnded("w", 1, None, None),
             CommandEnded("w", 2, None, "no"),
         ]
+
+    def test_that_were_passed_over_end_and_keep_nobody(self):
+        members = membership()
+        welcome = join(members)
+        for number in range(3):
+            members.command("w", "flush", [number])
+        pulse = members.beat(beat(welcome, Outcome(2, "done")), ROUTE, 0.0)
+        assert (pulse.heard, [each.id for each in pulse.commands]) == (2, [3])
+        assert events(members)[1:] == [
+            CommandEnded("w", 1, None, "its worker said nothing of it"),
+            CommandEnded("w", 2, "done", None),
+        ]
+
+    def test_that_nobody_gave_end_nothing(self):
+        members = membership()
+        welcome = join(members)
+        members.command("w", "flush", [])
+        assert members.beat(beat(welcome, Outcome(2)), ROUTE, 0.0).heard == 0
+        assert events(members)[1:] == []
 
     def test_are_lost_with_their_worker(self):
         members = membership()

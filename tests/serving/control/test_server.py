@@ -71,6 +71,20 @@ def events_until(server, kind):
     return events
 
 
+FAILURES = [SystemExit, GeneratorExit, asyncio.CancelledError, LookupError]
+
+
+def raise_it(failure):
+    raise failure
+
+
+def end_threads(*names):
+    """Those that were left to themselves end, for this test to leave none."""
+    for thread in threading.enumerate():
+        if thread.name in names:
+            thread.join(SECONDS)
+
+
 def ask_raw(endpoint, *messages):
     """Send messages as they are; return what comes back, one for each."""
     with zmq.Context() as context, context.socket(zmq.DEALER) as dealer:
@@ -167,6 +181,41 @@ class TestClient:
             pytest.raises(NoAnswer, match=r"did not answer add within 0\.01 s"),
         ):
             client.call("add", 1, 2, timeout=0.01)
+
+    def test_what_nobody_heard_is_not_carried_out_by_who_starts_later(self, endpoint):
+        with SyncControlServer(endpoint) as server:
+            place = server.endpoint
+        done = []
+        handlers = {**HANDLERS, "evict": lambda: done.append("evict")}
+        with SyncControlClient(place, timeout=SECONDS) as client:
+            for _ in range(3):
+                with pytest.raises(NoAnswer):
+                    client.call("evict", timeout=0.01)
+            with SyncControlServer(place, protocol=CACHE, handlers=handlers):
+                assert client.call("add", 1, 2) == 3  # after all that was said before
+        assert done == []
+
+    def test_no_number_of_calls_without_an_answer_is_too_many(self):
+        with SyncControlClient("tcp://127.0.0.1:1") as client:
+            for _ in range(1100):  # more than the DEALER would keep
+                with pytest.raises(NoAnswer):
+                    client.call("add", timeout=0.0)
+
+    def test_a_call_waits_for_others_no_longer_than_it_may(self, endpoint):
+        may_end, at_work = threading.Event(), threading.Event()
+        handlers = {**HANDLERS, "evict": lambda: at_work.set() or (may_end.wait(SECONDS) and None)}
+        with ExitStack() as stack:
+            server = stack.enter_context(
+                SyncControlServer(endpoint, protocol=CACHE, handlers=handlers)
+            )
+            client = stack.enter_context(SyncControlClient(server.endpoint, timeout=SECONDS))
+            asking = threading.Thread(target=client.call, args=["evict"])
+            asking.start()
+            stack.callback(asking.join)
+            stack.callback(may_end.set)
+            assert at_work.wait(SECONDS)
+            with pytest.raises(NoAnswer):
+                client.call("ping", timeout=0.01)
 
     def test_a_late_reply_is_not_taken_for_another(self, endpoint):
         may_end = threading.Event()
@@ -333,6 +382,80 @@ class TestWorkers:
                 assert client.call("ping")
             assert server.counts["failed"] == 2
 
+    def test_coroutine_functions_are_refused_where_there_is_no_event_loop(self, endpoint):
+        async def later():
+            return 3
+
+        protocol = Protocol("odd", (Operation("later"),))
+        commands = {"later": later}
+        with ExitStack() as stack:
+            server = stack.enter_context(
+                SyncControlServer(endpoint, protocol=protocol, handlers=commands, options=QUICK)
+            )
+            worker = stack.enter_context(SyncControlWorker(server.endpoint, "w", commands=commands))
+            client = stack.enter_context(SyncControlClient(server.endpoint, timeout=SECONDS))
+            with pytest.raises(RequestRefused, match="it is a coroutine function"):
+                client.call("later")
+            assert worker.wait_settled(SECONDS)
+            server.command("w", "later")
+            assert "it is a coroutine function" in events_until(server, CommandEnded)[-1].error
+
+    @pytest.mark.parametrize("failure", FAILURES)
+    def test_whatever_a_handler_or_a_command_raises_is_its_own_end_alone(self, failure):
+        protocol = Protocol("odd", (Operation("end"),))
+        commands = {"end": lambda: raise_it(failure), "flush": lambda: 7}
+        handlers = {"end": commands["end"], "ping": lambda *_: raise_it(failure)}
+        with ExitStack() as stack:
+            server = stack.enter_context(
+                SyncControlServer(protocol=protocol, handlers=handlers, options=QUICK)
+            )
+            worker = stack.enter_context(SyncControlWorker(server.endpoint, "w", commands=commands))
+            client = stack.enter_context(SyncControlClient(server.endpoint, timeout=SECONDS))
+            for operation in ("end", "ping") * 2:
+                with pytest.raises(RequestRefused, match=f"raised {failure.__name__}"):
+                    client.call(operation)
+            assert worker.wait_settled(SECONDS)
+            server.command("w", "end")
+            server.command("w", "flush")
+            ended = [events_until(server, CommandEnded)[-1] for _ in range(2)]
+        assert ended == [
+            CommandEnded("w", 1, None, failure.__name__),
+            CommandEnded("w", 2, 7, None),
+        ]
+
+    def test_a_handler_that_hangs_does_not_hold_up_the_close(self, endpoint, caplog):
+        at_work, may_end = threading.Semaphore(0), threading.Event()
+
+        def hang():
+            at_work.release()
+            may_end.wait(SECONDS)
+
+        protocol = Protocol("odd", (Operation("hang"),))
+        with ExitStack() as stack:
+            stack.callback(end_threads, "zerohop-handlers-0", "zerohop-commands-0")
+            stack.callback(may_end.set)
+            server = SyncControlServer(endpoint, protocol=protocol, handlers={"hang": hang})
+            worker = SyncControlWorker(server.endpoint, "w", commands={"hang": hang})
+            assert worker.wait_settled(SECONDS)
+            server.command("w", "hang")
+            with SyncControlClient(server.endpoint) as client, pytest.raises(NoAnswer):
+                client.call("hang", timeout=0.01)
+            for _ in range(2):
+                assert at_work.acquire(timeout=SECONDS)
+            worker.close(timeout=0.01)
+            server.close(timeout=0.01)
+        assert caplog.text.count("is still at work and is left to itself") == 2
+
+    def test_a_command_may_end_its_worker(self, endpoint):
+        with SyncControlServer(endpoint, options=QUICK) as server:
+            workers = []
+            commands = {"stop": lambda: workers[0].close()}
+            workers.append(SyncControlWorker(server.endpoint, "w", commands=commands))
+            assert workers[0].wait_settled(SECONDS)
+            server.command("w", "stop")
+            assert events_until(server, WorkerGone)[-1] == WorkerGone("w", "left")
+            end_threads("zerohop-commands-0")
+
     def test_a_command_ends_with_its_worker(self, endpoint):
         register = [pack(1), pack("register"), pack({"worker": "w", "boot": b"1"})]
         leave = [pack(2), pack("leave"), pack({"worker": "w", "boot": b"1"})]
@@ -475,6 +598,120 @@ class TestOnAnEventLoop:
                     CommandEnded("w", 1, 3, None),
                     CommandEnded("w", 2, None, "LookupError: later"),
                 ]
+
+        run(body())
+
+    @pytest.mark.parametrize("failure", FAILURES)
+    def test_whatever_a_handler_or_a_command_raises_is_its_own_end_alone(self, failure):
+        async def end_later(*_):
+            await asyncio.sleep(0)
+            raise failure
+
+        async def body():
+            protocol = Protocol("odd", (Operation("end"), Operation("end_later")))
+            ends = {"end": lambda: raise_it(failure), "end_later": end_later}
+            async with (
+                ControlServer(
+                    protocol=protocol, handlers={**ends, "ping": end_later}, options=QUICK
+                ) as server,
+                ControlWorker(
+                    server.endpoint, "w", commands={**ends, "flush": lambda: 7}
+                ) as worker,
+                ControlClient(server.endpoint, timeout=SECONDS) as client,
+            ):
+                for operation in ("end", "end_later", "ping") * 2:
+                    with pytest.raises(RequestRefused, match=f"raised {failure.__name__}"):
+                        await client.call(operation)
+                await worker.wait_settled()
+                for name in ("end", "end_later", "flush"):
+                    await server.command("w", name)
+                ended = []
+                async for event in server:
+                    if isinstance(event, CommandEnded):
+                        ended.append((event.result, event.error))
+                    if len(ended) == 3:
+                        break
+                assert ended == [(None, failure.__name__)] * 2 + [(7, None)]
+
+        run(body())
+
+    def test_a_ping_of_the_users_may_be_a_coroutine_function(self, endpoint):
+        async def ping(*_):
+            await asyncio.sleep(0)
+            return "well"
+
+        async def body():
+            async with (
+                ControlServer(endpoint, handlers={"ping": ping}) as server,
+                ControlClient(server.endpoint, timeout=SECONDS) as client,
+            ):
+                assert await client.call("ping") == "well"
+
+        run(body())
+
+    def test_handlers_that_are_at_work_end_with_the_server(self, endpoint, caplog):
+        async def body():
+            at_work = asyncio.Event()
+
+            async def hang():
+                at_work.set()
+                await asyncio.Event().wait()
+
+            protocol = Protocol("odd", (Operation("hang"),))
+            async with ControlServer(
+                endpoint, protocol=protocol, handlers={"hang": hang}
+            ) as server:
+                worker = ControlWorker(server.endpoint, "w", commands={"hang": hang})
+                await worker.wait_settled()
+                await server.command("w", "hang")
+                await at_work.wait()
+                at_work.clear()
+                await worker.aclose()
+                async with ControlClient(server.endpoint) as client:
+                    asking = asyncio.ensure_future(client.call("hang", timeout=SECONDS))
+                    await at_work.wait()
+                    asking.cancel()
+                    await asyncio.wait([asking])
+
+        run(body())
+        assert caplog.text == ""
+
+    def test_a_command_is_on_its_way_before_anybody_can_be_cancelled(self):
+        async def body():
+            async with (
+                ControlServer(options=QUICK) as server,
+                ControlWorker(server.endpoint, "w") as worker,
+            ):
+                await worker.wait_settled()
+                with pytest.raises(StopIteration) as returned:  # nothing was awaited
+                    server.command("w", "flush").send(None)
+                assert returned.value.value == 1
+
+        run(body())
+
+    def test_a_worker_that_was_given_something_just_now_can_be_closed(self):
+        async def body():
+            async with ControlServer(options=QUICK) as server:
+                worker = ControlWorker(server.endpoint, "w")
+                await worker.wait_settled()
+                worker.put("k", 1)
+                await worker.aclose()
+
+        run(body())
+
+    def test_what_nobody_heard_is_not_carried_out_by_who_starts_later(self, endpoint):
+        async def body():
+            done = []
+            handlers = {**HANDLERS, "evict": lambda: done.append("evict")}
+            async with ControlServer(endpoint) as server:
+                place = server.endpoint
+            async with ControlClient(place, timeout=SECONDS) as client:
+                for _ in range(3):
+                    with pytest.raises(NoAnswer):
+                        await client.call("evict", timeout=0.01)
+                async with ControlServer(place, protocol=CACHE, handlers=handlers):
+                    assert await client.call("add", 1, 2) == 3
+            assert done == []
 
         run(body())
 

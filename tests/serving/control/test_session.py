@@ -280,11 +280,43 @@ class TestCommands:
         [(operation, said)] = server.at(0.1)
         assert (operation, said["outcomes"][0]["result"]) == ("beat", "done")
         server.answer(Pulse(True, heard=0))
-        [(_, said)] = server.at(0.2)
+        assert server.at(2.0) == []  # a server that never hears it is told once a period
+        [(_, said)] = server.at(2.1)
         assert len(said["outcomes"]) == 1
         server.answer(Pulse(True, heard=1))
-        [(_, said)] = server.at(2.2)
+        [(_, said)] = server.at(4.1)
         assert said["outcomes"] == []
+
+    def test_that_end_while_a_heartbeat_is_under_way_end_in_the_next_which_comes_at_once(
+        self, server
+    ):
+        server.settle()
+        for number in (1, 2):
+            self.push(server, number)
+        first, second = server.session.commands()
+        server.session.end(first)
+        server.at(0.1)
+        server.session.end(second)
+        server.answer(Pulse(True, heard=1))
+        [(_, said)] = server.at(0.1)
+        assert [each["id"] for each in said["outcomes"]] == [2]
+
+    def test_that_say_what_has_no_form_end_with_that_in_other_words(self, server):
+        class Speechless:
+            def __repr__(self):
+                raise LookupError
+
+        server.settle()
+        for number in (1, 2):
+            self.push(server, number)
+        first, second = server.session.commands()
+        server.session.end(first, error="caf\udce9")
+        server.session.end(second, Speechless())
+        [(_, said)] = server.at(0.1)
+        assert [each["error"] for each in said["outcomes"]] == [
+            "caf\\udce9",
+            "its result has no form on the wire: LookupError",
+        ]
 
     @pytest.mark.parametrize("result", [object(), "\udc80", b"x" * MAX_VALUE])
     def test_whose_result_has_no_form_end_with_that_error(self, server, result):
@@ -350,6 +382,45 @@ def test_what_cannot_be_read_is_counted_and_changes_nothing(server, frames):
     server.settle()
     server.session.receive(frames, 0.0)
     assert (server.session.malformed, server.session.state) == (1, "right")
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {"period": 0.0},
+        {"period": float("nan")},
+        {"period": float("inf")},
+        {"spread": -1.0},
+        {"spread": float("nan")},
+    ],
+)
+def test_a_welcome_with_times_that_are_none_is_not_taken(server, numbers):
+    server.at(0.0)
+    server.answer(msgspec.structs.replace(WELCOME, **numbers))
+    assert (server.session.malformed, server.session.state) == (1, "registering")
+    assert server.operations(10.0) == ["register"]
+
+
+@pytest.mark.parametrize("later", [float("nan"), float("inf"), -1.0])
+def test_a_batch_that_is_to_come_at_no_time_comes_within_minutes(server, later):
+    server.welcome()
+    server.at(0.0)
+    server.answer(Receipt(True, 0, later))
+    assert "sync" in server.operations(120.0)
+
+
+@pytest.mark.parametrize(
+    ("registration", "error"),
+    [
+        (Registration("caf\udce9", b"boot"), Unencodable),
+        (Registration(7, b"boot"), TypeError),
+        (Registration("w", b"boot", offers=[1]), TypeError),
+        (Registration("w", b"boot", offers={"n": object()}), Unencodable),
+    ],
+)
+def test_a_registration_that_could_not_be_sent_or_read_is_told_to_who_gives_it(registration, error):
+    with pytest.raises(error):
+        WorkerSession(registration, repeat(0.5))
 
 
 def test_a_reply_without_its_result_is_counted(server):

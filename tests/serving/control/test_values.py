@@ -58,6 +58,11 @@ class Speechless(Exception):
         raise LookupError
 
 
+class Leaving(Exception):
+    def __str__(self):
+        raise SystemExit
+
+
 @pytest.mark.parametrize(
     ("error", "words"),
     [
@@ -65,6 +70,7 @@ class Speechless(Exception):
         (ValueError(), "ValueError"),
         (ValueError("a\udc80b"), "ValueError: a\\udc80b"),
         (Speechless(), "Speechless: (its text raised LookupError)"),
+        (Leaving(), "Leaving: (its text raised SystemExit)"),
         (ValueError("x" * 1000), "ValueError: " + "x" * 300),
     ],
 )

@@ -11,11 +11,10 @@ from itertools import count
 
 import zerohop as zmq
 import zerohop.asyncio
-from zerohop.serving.control.client import carry_out, jitters
+from zerohop.serving.control.client import error_of, handler_of, jitters
 from zerohop.serving.control.lmcache.frames import encode_call, parse_reply, result_of
 from zerohop.serving.control.messages import Registration
 from zerohop.serving.control.session import WorkerSession
-from zerohop.serving.control.values import words_for
 from zerohop.serving.errors import Malformed, NoAnswer, RequestRefused
 
 TYPE_CHECKING = False
@@ -171,8 +170,9 @@ class ControlWorker:
                 self._changed.notify_all()
             deadline = self._session.next_deadline()
             delay = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), delay)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(delay):  # wait_for loses a cancellation with a wake
+                    await self._wake.wait()
 
     async def _send(self) -> None:
         for frames in self._session.data_to_send():
@@ -180,14 +180,21 @@ class ControlWorker:
                 await self._dealer.send_multipart(frames, zmq.DONTWAIT)
 
     async def _carry_out(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None
         while True:
             command = await self._todo.get()
-            result, error = carry_out(self._commands, command)
-            if inspect.isawaitable(result):
-                try:
+            result = error = None
+            try:
+                result = handler_of(self._commands, command)(*command.arguments)
+                if inspect.isawaitable(result):
                     result = await result
-                except Exception as failure:  # noqa: BLE001 - it is the server's to know
-                    result, error = None, words_for(failure)
+            except KeyboardInterrupt:
+                raise  # Ctrl-C, which is not the command's
+            except BaseException as failure:
+                if task.cancelling():
+                    raise
+                result, error = None, error_of(failure)
             self._session.end(command, result, error)
             self._wake.set()
 
@@ -211,6 +218,7 @@ class ControlClient:
         try:
             self._dealer = self._context.socket(zmq.DEALER)
             self._dealer.linger = 0
+            self._dealer.immediate = True  # what was given up is not said to who starts later
             self._dealer.ipv6 = "[" in endpoint
             self._dealer.connect(endpoint)
         except BaseException:
@@ -226,7 +234,7 @@ class ControlClient:
         Raises:
             RequestRefused: the server says why it does not do it.
             ProtocolMismatch: it did something else.
-            NoAnswer: there was none in time.
+            NoAnswer: there was none in time. What nobody was there to hear is not said later.
             Unencodable: an argument has no form on the wire.
         """
         seconds = self._timeout if timeout is None else timeout

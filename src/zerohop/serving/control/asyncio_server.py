@@ -67,11 +67,18 @@ class RouterTask:
         self._timer: asyncio.TimerHandle | None = None
         self._receiving = asyncio.ensure_future(self._receive())
 
-    async def pump(self) -> None:
-        """Send what the exchange has to say, log, wake who waits, and arm the next deadline."""
+    def pump(self) -> None:
+        """Send what the exchange has to say, log, wake who waits, and arm the next deadline.
+
+        Nothing is awaited: who is cancelled meanwhile would take others' replies along.
+        """
         for frames in self._exchange.data_to_send():
             with contextlib.suppress(zmq.ZMQError):  # it is asked for again, or nobody is there
-                await self._router.send_multipart(frames, zmq.DONTWAIT)
+                sent: Any = self._router.send_multipart(frames, zmq.DONTWAIT)
+                if sent.done():
+                    sent.exception()  # nobody waits for it, or asyncio would complain
+                else:
+                    sent.add_done_callback(_look_at)
         for line in self._exchange.lines_to_log():
             _log.warning("%s", line)
         self.changed.set()
@@ -100,18 +107,24 @@ class RouterTask:
                 task = asyncio.ensure_future(self._carry_out(*found))
                 self._calls.add(task)
                 task.add_done_callback(self._calls.discard)
-            await self.pump()
+            self.pump()
 
     async def _carry_out(self, route: bytes, call: Call) -> None:
         try:
             result = call.handler(*call.arguments)
             if inspect.isawaitable(result):
                 result = await result
-        except Exception as error:  # noqa: BLE001 - it is the asker's reply, and is counted
+        except BaseException as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
             self._exchange.fail(route, call, error, time.monotonic())
+            self.pump()
+            if isinstance(error, KeyboardInterrupt):
+                raise  # Ctrl-C, which is not the handler's
         else:
             self._exchange.answer(route, call, result, time.monotonic())
-        await self.pump()
+            self.pump()
 
     def _arm(self) -> None:
         membership = self._exchange.membership
@@ -129,6 +142,12 @@ class RouterTask:
             membership.handle_deadline(time.monotonic())
         self.changed.set()
         self._arm()
+
+
+def _look_at(sent: asyncio.Future[Any]) -> None:
+    """As where it is done at once."""
+    if not sent.cancelled():
+        sent.exception()
 
 
 class ControlServer:
@@ -192,7 +211,7 @@ class ControlServer:
             Unencodable: an argument has no form on the wire, or is too large.
         """
         command = self._membership.command(worker, name, list(arguments))
-        await self._router.pump()
+        self._router.pump()
         return command
 
     def __aiter__(self) -> Self:

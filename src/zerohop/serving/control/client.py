@@ -14,10 +14,11 @@ import os
 import random
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import count
 
 import zerohop as zmq
+from zerohop.serving.control.hands import Hands, call_in_thread
 from zerohop.serving.control.lmcache.frames import encode_call, parse_reply, result_of
 from zerohop.serving.control.messages import Registration
 from zerohop.serving.control.session import WorkerSession
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from zerohop.serving.control.messages import Command, Key
     from zerohop.serving.control.session import SessionState
 
-__all__ = ["SyncControlClient", "SyncControlWorker", "carry_out", "jitters"]
+__all__ = ["SyncControlClient", "SyncControlWorker", "error_of", "handler_of", "jitters"]
 
 _SLICE = 100  # messages that are received before the lock is let go
 
@@ -45,18 +46,23 @@ def jitters() -> Iterator[float]:
         yield random.random()  # noqa: S311 - it scatters, it keeps no secret
 
 
-def carry_out(
-    handlers: Mapping[str, Callable[..., Any]], command: Command
-) -> tuple[Any, str | None]:
-    """Return the result of a command, or what went wrong."""
+def handler_of(handlers: Mapping[str, Callable[..., Any]], command: Command) -> Callable[..., Any]:
+    """Return who carries out a command.
+
+    Raises:
+        RequestRefused: nobody.
+    """
     handler = handlers.get(command.name)
     if handler is None:
-        known = ", ".join(sorted(handlers)) or "none"
-        return None, f"this worker has no command {command.name!r}; it has: {known}"
-    try:
-        return handler(*command.arguments), None
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - it is the server's to know
-        return None, words_for(error)
+        known = ", ".join(sorted(map(str, handlers))) or "none"
+        reason = f"this worker has no command {command.name!r}; it has: {known}"
+        raise RequestRefused(command.name, reason)
+    return handler
+
+
+def error_of(failure: BaseException) -> str:
+    """Return what the outcome of a command says where it was not carried out."""
+    return failure.reason if isinstance(failure, RequestRefused) else words_for(failure)
 
 
 class SyncControlWorker:
@@ -111,7 +117,7 @@ class SyncControlWorker:
         except BaseException:
             self._context.destroy(linger=0)
             raise
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="zerohop-commands")
+        self._hands = Hands(1, "zerohop-commands")
         self._thread = threading.Thread(target=self._run, name="zerohop-worker", daemon=True)
         self._thread.start()
 
@@ -165,8 +171,13 @@ class SyncControlWorker:
                 raise RequestRefused(self._session.registration.worker, reason)
             return self._session.is_settled
 
-    def close(self) -> None:
-        """Say farewell and end. Returns when the command that is at work has ended."""
+    def close(self, timeout: float | None = 5.0) -> None:
+        """Say farewell and end.
+
+        Args:
+            timeout: seconds for the command that is at work, after which it is left to itself;
+                ``None``: without limit.
+        """
         with self._changed:
             if self._is_closed:
                 return
@@ -174,7 +185,7 @@ class SyncControlWorker:
             self._session.leave()
             self._wake()
         self._thread.join()
-        self._pool.shutdown(cancel_futures=True)
+        self._hands.close(timeout)
         self._dealer.close(linger=500)  # for the farewell
         self._waker.close()
         self._context.term()
@@ -231,11 +242,15 @@ class SyncControlWorker:
             with contextlib.suppress(zmq.Again):  # nobody is there; it is said again
                 self._dealer.send_multipart(frames, zmq.DONTWAIT)
         for command in self._session.commands():
-            self._pool.submit(self._carry_out, command)
+            self._hands.give(partial(self._carry_out, command))
         self._changed.notify_all()
 
     def _carry_out(self, command: Command) -> None:
-        result, error = carry_out(self._commands, command)
+        result = error = None
+        try:
+            result = call_in_thread(handler_of(self._commands, command), command.arguments)
+        except BaseException as failure:  # noqa: BLE001 - it is the server's to know
+            error = error_of(failure)
         with self._changed:
             self._session.end(command, result, error)
             self._wake()
@@ -260,6 +275,7 @@ class SyncControlClient:
         try:
             self._dealer = self._context.socket(zmq.DEALER)
             self._dealer.linger = 0
+            self._dealer.immediate = True  # what was given up is not said to who starts later
             self._dealer.ipv6 = "[" in endpoint
             self._dealer.connect(endpoint)
         except BaseException:
@@ -272,23 +288,39 @@ class SyncControlClient:
         Raises:
             RequestRefused: the server says why it does not do it.
             ProtocolMismatch: it did something else.
-            NoAnswer: there was none in time.
+            NoAnswer: there was none in time. What nobody was there to hear is not said later.
             Unencodable: an argument has no form on the wire.
         """
         seconds = self._timeout if timeout is None else timeout
+        uid = next(self._uids)
+        frames = encode_call(uid, operation, *arguments)
         give_up = time.monotonic() + seconds
-        with self._lock:
-            uid = next(self._uids)
-            self._dealer.send_multipart(encode_call(uid, operation, *arguments))
-            while (left := give_up - time.monotonic()) > 0:
-                if not self._dealer.poll(left * 1000):
-                    break
+        no_answer = NoAnswer(self._endpoint, str(operation), seconds)
+        if not self._lock.acquire(timeout=max(seconds, 0.0)):  # others ask
+            raise no_answer
+        try:
+            if not self._say(frames, give_up):
+                raise no_answer
+            while (left := give_up - time.monotonic()) > 0 and self._dealer.poll(left * 1000):
                 with contextlib.suppress(Malformed, zmq.Again):
                     reply = parse_reply(self._dealer.recv_multipart(zmq.DONTWAIT))
-                    if reply.uid != uid:
-                        continue  # it was given up
-                    return result_of(reply, operation)
-        raise NoAnswer(self._endpoint, str(operation), seconds)
+                    if reply.uid == uid:  # else it was given up
+                        return result_of(reply, operation)
+        finally:
+            self._lock.release()
+        raise no_answer
+
+    def _say(self, frames: list[bytes], give_up: float) -> bool:
+        """Whether the server was there in time."""
+        while True:
+            try:
+                self._dealer.send_multipart(frames, zmq.DONTWAIT)
+            except zmq.Again:
+                left = give_up - time.monotonic()
+                if left <= 0 or not self._dealer.poll(left * 1000, zmq.POLLOUT):
+                    return False
+            else:
+                return True
 
     def close(self) -> None:
         """Ask no more."""

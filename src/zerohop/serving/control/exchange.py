@@ -8,7 +8,9 @@ is handed to the driver, which knows where it may take its time.
 
 from __future__ import annotations
 
+import inspect
 from collections import deque
+from dataclasses import replace
 
 from zerohop.serving.codec import pack
 from zerohop.serving.control.lmcache.releases import LATEST
@@ -121,20 +123,28 @@ class Exchange:
             case Refusal():
                 self._refuse(route, found, now)
             case Call() if found.operation.name in self._at_once:
-                self._here = route, now
-                try:
-                    result = found.handler(*found.arguments)
-                except Exception as error:  # noqa: BLE001 - it is the asker's reply, not our end
-                    self._refuse(route, self._handlers.fail(found, error), now)
-                else:
-                    self._reply(route, found, result, now)
-                self._look_for_readers(now)
+                return self._carry_out(route, found, now)
             case Call() if self._calls >= _MAX_CALLS:
                 busy = RequestRefused(found.operation.name, f"{_MAX_CALLS} calls are under way")
                 self._refuse(route, self._handlers.fail(found, busy), now)
             case Call():
                 self._calls += 1
                 return route, found
+        return None
+
+    def _carry_out(self, route: bytes, call: Call, now: float) -> tuple[bytes, Call] | None:
+        self._here = route, now
+        try:
+            result = call.handler(*call.arguments)
+        except BaseException as error:  # noqa: BLE001 - it is the asker's reply, not our end
+            self._refuse(route, self._handlers.fail(call, error), now)
+            self._look_for_readers(now)
+            return None
+        if inspect.isawaitable(result):  # a PING of the user's: the driver knows where to wait
+            self._calls += 1
+            return route, replace(call, handler=lambda *_: result)
+        self._reply(route, call, result, now)
+        self._look_for_readers(now)
         return None
 
     def answer(self, route: bytes, call: Call, result: Any, now: float) -> None:

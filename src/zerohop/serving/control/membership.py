@@ -22,8 +22,12 @@ by one: first the whole table, then the changes. A batch of another stream, or o
 never applied. At most ``max_syncs`` workers send theirs at a time; the others wait, so that a
 server that comes back is not asked to take everything from everybody at once.
 
+**Silence** is time in which the server listened and heard nothing. Where it stood still itself (its
+event loop was busy, its process stopped), the heartbeats that came meanwhile are yet to be read: it
+looks at least once a period, and after a gap of more nobody is judged for another period.
+
 **Commands** are kept until their outcome has come, pushed once, and given with each heartbeat's
-reply. Each ends: in an outcome, or lost with its worker.
+reply. Each ends: in an outcome, in order, or lost with its worker.
 """
 
 from __future__ import annotations
@@ -40,6 +44,7 @@ from zerohop.serving.control.messages import (
     Command,
     Farewell,
     Key,
+    Outcome,
     Pulse,
     Receipt,
     Registration,
@@ -63,6 +68,7 @@ __all__ = [
 
 _REPLACED = 8  # boot tokens that are remembered of each worker
 _IN_A_PULSE = 100  # commands; the others follow with the next
+_STALL = 1.5  # periods without a look: then the server stood still
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +82,12 @@ class MembershipOptions:
         batch: entries in one batch of a re-sync.
         max_syncs: workers that may send their tables at a time.
         max_workers: how many may be here; more are refused.
-        max_events: events that may wait to be read; while so many do, no batch is taken.
+        max_events: events that may wait to be read; while so many do, no batch is taken, and with
+            ``max_workers`` more no registration. 0: there are none, for who looks at views alone.
 
     Raises:
         ValueError: the time-out is not at least three periods: one lost heartbeat would be an end.
+        Unencodable: what is announced has no form on the wire, as numpy's numbers have none.
     """
 
     period: float = 2.0
@@ -91,6 +99,7 @@ class MembershipOptions:
     max_events: int = 10_000
 
     def __post_init__(self) -> None:
+        encoded([self.period, self.timeout, self.spread, self.batch])
         if not 0 < 3 * self.period <= self.timeout:
             raise ValueError(
                 f"timeout={self.timeout:g} is less than three times period={self.period:g}; "
@@ -231,7 +240,7 @@ class Membership:
         boot: as given.
         registrations: that made a worker known, or known anew; those that were repeated not.
         syncs: tables that were received whole.
-        held_back: batches that were not taken as nobody reads the events.
+        held_back: batches and registrations that were not taken as nobody reads the events.
     """
 
     def __init__(self, boot: bytes, options: MembershipOptions | None = None) -> None:
@@ -242,6 +251,7 @@ class Membership:
         self._syncing: set[str] = set()  # who may send its table now
         self._events: deque[ControlEvent] = deque()
         self._pushes: list[tuple[bytes, Command]] = []
+        self._looked_at = self._judge_from = float("-inf")
 
     def register(self, registration: Registration, route: bytes, now: float) -> Welcome:
         """A worker says that it is here.
@@ -255,6 +265,7 @@ class Membership:
             RequestRefused: it speaks another version, was replaced by a newer process, or there
                 are too many.
         """
+        self._look(now)
         worker, boot = registration.worker, registration.boot
         if registration.version != VERSION:
             raise RequestRefused(
@@ -287,11 +298,7 @@ class Membership:
         if member is None:
             return Pulse(known=False)
         for outcome in beat.outcomes:
-            if member.commands and outcome.id == member.commands[0].id:  # else it is known
-                member.commands.popleft()
-                self._events.append(
-                    CommandEnded(beat.worker, outcome.id, outcome.result, outcome.error)
-                )
+            self._end(member, outcome)
         heard = member.last_command - len(member.commands)
         commands = list(islice(member.commands, _IN_A_PULSE))
         del commands[how_many(octets_of(each.arguments) for each in commands) :]
@@ -310,7 +317,7 @@ class Membership:
             or worker in self._syncing
             or len(self._syncing) < self.options.max_syncs
         )
-        is_full = len(self._events) >= self.options.max_events
+        is_full = 0 < self.options.max_events <= len(self._events)
         self.held_back += is_full
         if not may_send or is_full:
             return Receipt(True, member.next, self.options.period)
@@ -319,14 +326,14 @@ class Membership:
         for key in batch.removed:
             member.table.pop(key, None)
         if batch.put or batch.removed:
-            self._events.append(WorkerChanged(worker, batch.put, batch.removed))
+            self._tell(WorkerChanged(worker, batch.put, batch.removed))
         if member.is_right:
             return Receipt(True, member.next)
         if batch.complete:
             member.is_right = True
             self.syncs += 1
             self._syncing.discard(worker)
-            self._events.append(WorkerSynced(worker))
+            self._tell(WorkerSynced(worker))
         else:
             self._syncing.add(worker)
         return Receipt(True, member.next)
@@ -378,35 +385,44 @@ class Membership:
         return WorkerView(worker, it.boot, it.offers, member.is_right, dict(member.table))
 
     def next_deadline(self) -> float | None:
-        """When :meth:`handle_deadline` has something to do."""
-        oldest = next(iter(self._members.values()), None)
-        return None if oldest is None else oldest.seen + self.options.timeout
+        """When :meth:`handle_deadline` has something to do; once a period at least."""
+        end = self._end_of_patience()
+        return None if end is None else min(end, self._looked_at + self.options.period)
 
     def handle_deadline(self, now: float) -> None:
         """Whoever was silent for too long is gone."""
-        while (deadline := self.next_deadline()) is not None and deadline <= now:
+        self._look(now)
+        while (end := self._end_of_patience()) is not None and end <= now:
             self._remove(next(iter(self._members)), "silent")
+
+    def _end_of_patience(self) -> float | None:
+        oldest = next(iter(self._members.values()), None)
+        return None if oldest is None else max(oldest.seen + self.options.timeout, self._judge_from)
 
     def _join(
         self, before: _Member | None, registration: Registration, route: bytes, now: float
     ) -> _Member:
-        worker, boot = registration.worker, registration.boot
+        worker, boot, options = registration.worker, registration.boot, self.options
         if before is not None and boot in before.replaced:
             raise RequestRefused(worker, f"worker {worker} was replaced by a newer process")
-        if before is None and len(self._members) >= self.options.max_workers:
+        if before is None and len(self._members) >= options.max_workers:
             raise RequestRefused(
                 worker, f"there are {len(self._members)} workers, which is the limit"
             )
+        if 0 < options.max_events <= len(self._events) - options.max_workers:
+            self.held_back += 1
+            raise RequestRefused(worker, f"{len(self._events)} events wait to be read; come later")
         self.registrations += 1
         member = _Member(registration, route, self.registrations, now)
         if before is not None:
             self._remove(worker, "replaced")
             member.replaced.extend([*before.replaced, before.registration.boot])
         self._members[worker] = member
-        self._events.append(WorkerJoined(worker, boot, registration.offers))
+        self._tell(WorkerJoined(worker, boot, registration.offers))
         return member
 
     def _find(self, message: Beat | Batch, route: bytes, now: float) -> _Member | None:
+        self._look(now)
         member = self._members.get(message.worker)
         if member is None or member.registration.boot != message.boot:
             return None
@@ -414,6 +430,28 @@ class Membership:
             return None
         self._touch(member, route, now)
         return member
+
+    def _end(self, member: _Member, outcome: Outcome) -> None:
+        """Commands end in order: one that was passed over would keep those after it for ever."""
+        if outcome.id > member.last_command:
+            return
+        worker = member.registration.worker
+        while member.commands and member.commands[0].id <= outcome.id:
+            number = member.commands.popleft().id
+            if number == outcome.id:
+                self._tell(CommandEnded(worker, number, outcome.result, outcome.error))
+            else:
+                self._tell(CommandEnded(worker, number, None, "its worker said nothing of it"))
+
+    def _tell(self, *events: ControlEvent) -> None:
+        if self.options.max_events:
+            self._events.extend(events)
+
+    def _look(self, now: float) -> None:
+        """Note that the server is awake. Where it was not, its workers' silence proves nothing."""
+        if now > self._looked_at + _STALL * self.options.period:
+            self._judge_from = now + self.options.period
+        self._looked_at = max(now, self._looked_at)
 
     def _touch(self, member: _Member, route: bytes, now: float) -> None:
         member.seen, member.route = now, route
@@ -423,5 +461,5 @@ class Membership:
     def _remove(self, worker: str, reason: Literal["left", "silent", "replaced"]) -> None:
         member = self._members.pop(worker)
         self._syncing.discard(worker)
-        self._events.extend(CommandLost(worker, command.id) for command in member.commands)
-        self._events.append(WorkerGone(worker, reason))
+        self._tell(*(CommandLost(worker, command.id) for command in member.commands))
+        self._tell(WorkerGone(worker, reason))

@@ -30,8 +30,8 @@ from zerohop.serving.control.lmcache.frames import (
     refusal,
 )
 from zerohop.serving.control.lmcache.releases import LATEST
-from zerohop.serving.control.values import words_for
-from zerohop.serving.errors import Malformed, MissingHandlers, RequestRefused, Unencodable
+from zerohop.serving.control.values import encoded, text_of, words_for
+from zerohop.serving.errors import Malformed, MissingHandlers, RequestRefused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,12 +77,14 @@ class Protocol:
 
     Raises:
         ValueError: two have.
+        Unencodable: the name has no form on the wire.
     """
 
     name: str
     operations: tuple[Operation, ...] = ()
 
     def __post_init__(self) -> None:
+        encoded(self.name)  # a PING is told it
         if all(each.name != PING.name for each in self.operations):
             object.__setattr__(self, "operations", (*self.operations, PING))
         names = Counter[int | str](each.name for each in self.operations)
@@ -229,21 +231,20 @@ class Handlers:
         return Call(request, operation, handler, tuple(arguments))
 
     def answer(self, call: Call, result: Any) -> list[bytes] | Refusal:
-        """Return the reply with what the handler returned."""
+        """Return the reply with what the handler returned. Never raises."""
         try:
             return encode_reply(call.request, result)
-        except Unencodable as error:
+        except Exception as error:  # noqa: BLE001 - whatever a result does while it is encoded
             return self.fail(call, error)
 
     def fail(self, call: Call, error: BaseException) -> Refusal:
         """Return the reply for a handler that raised.
 
         :class:`RequestRefused` is how a handler says no: the reply has its words, and nothing is
-        counted. Anything else is a fault.
+        counted. Anything else is a fault. Never raises.
         """
         if isinstance(error, RequestRefused):
-            reason = str(error.reason).encode(errors="backslashreplace").decode()
-            return self._refuse(call.request, None, reason)
+            return self._refuse(call.request, None, text_of(error.reason))
         reason = f"the handler of {call.operation.name!r} raised {words_for(error)}"
         return self._refuse(call.request, "failed", reason)
 

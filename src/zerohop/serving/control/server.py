@@ -14,10 +14,11 @@ import logging
 import os
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import zerohop as zmq
 from zerohop.serving.control.exchange import Exchange
+from zerohop.serving.control.hands import Hands, call_in_thread
 from zerohop.serving.control.membership import Membership
 from zerohop.serving.control.protocol import Protocol
 
@@ -72,7 +73,7 @@ class RouterThread:
         except BaseException:
             self._context.destroy(linger=0)
             raise
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="zerohop-handlers")
+        self._hands = Hands(threads, "zerohop-handlers")
         self._thread = threading.Thread(target=self._run, name="zerohop-control", daemon=True)
         self._thread.start()
 
@@ -85,8 +86,12 @@ class RouterThread:
             _log.warning("%s", line)
         self.changed.notify_all()
 
-    def close(self) -> None:
-        """Serve no more. Returns when the handlers that are at work have ended."""
+    def close(self, timeout: float | None) -> None:
+        """Serve no more.
+
+        Args:
+            timeout: seconds for the handlers that are at work; ``None``: without limit.
+        """
         with self.changed:
             if self.is_closed:
                 return
@@ -94,7 +99,7 @@ class RouterThread:
             self.changed.notify_all()
         self._stopper.send(b"")
         self._thread.join()
-        self._pool.shutdown(cancel_futures=True)
+        self._hands.close(timeout)
         self._router.close()
         self._stopper.close()
         self._context.term()
@@ -117,7 +122,7 @@ class RouterThread:
                         break
                     found = self._exchange.receive(frames, now)
                     if found is not None:
-                        self._pool.submit(self._carry_out, *found)
+                        self._hands.give(partial(self._carry_out, *found))
                 if membership is not None:
                     membership.handle_deadline(now)
                 self.pump()
@@ -133,7 +138,7 @@ class RouterThread:
 
     def _carry_out(self, route: bytes, call: Call) -> None:
         try:
-            result = call.handler(*call.arguments)
+            result = call_in_thread(call.handler, call.arguments)
         except BaseException as error:  # noqa: BLE001 - SystemExit, too, ends nothing but the call
             with self.changed:
                 self._exchange.fail(route, call, error, time.monotonic())
@@ -238,9 +243,14 @@ class SyncControlServer:
                     event = found()
             return event
 
-    def close(self) -> None:
-        """Serve no more; the workers keep asking, and register with the next server."""
-        self._router.close()
+    def close(self, timeout: float | None = 5.0) -> None:
+        """Serve no more; the workers keep asking, and register with the next server.
+
+        Args:
+            timeout: seconds for the handlers that are at work, after which they are left to
+                themselves; ``None``: without limit.
+        """
+        self._router.close(timeout)
 
     def __enter__(self) -> Self:
         return self

@@ -40,8 +40,8 @@ from zerohop.serving.control.messages import (
     Registration,
     Welcome,
 )
-from zerohop.serving.control.values import encoded, how_many, octets_of
-from zerohop.serving.errors import Malformed, Unencodable
+from zerohop.serving.control.values import encoded, how_many, octets_of, text_of
+from zerohop.serving.errors import Malformed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ SessionState = Literal["registering", "syncing", "right", "ended"]
 COMMAND = (pack(None), pack("command"))  # how a pushed command begins
 
 _LATEST = 60.0  # seconds between two questions at most, however long nothing was answered
+_A_DAY = 86400.0  # seconds: no period is longer, and no number that a peer made up is one
 _decode_welcome = msgspec.msgpack.Decoder(Welcome).decode
 _decode_pulse = msgspec.msgpack.Decoder(Pulse).decode
 _decode_receipt = msgspec.msgpack.Decoder(Receipt).decode
@@ -79,12 +80,18 @@ class WorkerSession:
         malformed: messages of the server that could not be read.
 
     Raises:
-        Unencodable: something in what it offers has no form on the wire.
+        TypeError: its name is no text, or what it offers is no dict.
+        Unencodable: its name, or something in what it offers, has no form on the wire.
     """
 
     def __init__(
         self, registration: Registration, jitters: Iterator[float], patience: float = 2.0
     ) -> None:
+        if not isinstance(registration.worker, str):
+            raise TypeError(f"a worker's name is a str, not {registration.worker!r:.64}")
+        if not isinstance(registration.offers, dict):
+            raise TypeError(f"what a worker offers is a dict, not {registration.offers!r:.64}")
+        encoded(registration.worker)  # a text may have no form, too
         self.registration = msgspec.structs.replace(
             registration, offers=encoded(registration.offers)
         )
@@ -106,7 +113,8 @@ class WorkerSession:
         self._next = 0
         self._commands: list[Command] = []
         self._last_command = 0
-        self._outcomes: list[Outcome] = []
+        self._outcomes: list[Outcome] = []  # not heard yet
+        self._said = 0  # the last command whose outcome was sent
 
     @property
     def is_settled(self) -> bool:
@@ -146,13 +154,16 @@ class WorkerSession:
         """Say what became of a command; it goes with a heartbeat, at the next deadline.
 
         A result that has no form on the wire is an error, for who gave the command to know.
+        Each command has to end: the server waits for the outcomes in their order. Never raises.
         """
         if not self._is_mine(command):
             return  # whoever gave it has lost it
         try:
             result = encoded(result)
-        except Unencodable as failure:
-            result, error = encoded(None), f"its result has no form on the wire: {failure}"
+        except Exception as failure:  # noqa: BLE001 - whatever a result does while it is encoded
+            reason = text_of(failure) or type(failure).__name__
+            result, error = encoded(None), f"its result has no form on the wire: {reason}"
+        error = None if error is None else text_of(error)
         self._outcomes.append(Outcome(command.id, result, error))
         if "beat" in self._due and "beat" not in self._open:
             self._due["beat"] = 0.0
@@ -218,11 +229,14 @@ class WorkerSession:
             self._due["register"] = now + _LATEST * (0.5 + next(self._jitters))
 
     def _take_welcome(self, welcome: Welcome, now: float) -> None:
+        if not (0.0 < welcome.period <= _A_DAY and 0.0 <= welcome.spread <= _A_DAY):
+            reason = f"a period of {welcome.period:g} s and a spread of {welcome.spread:g} s"
+            raise Malformed(b"", reason)
         self._welcome, self.refused_because = welcome, None
         del self._open["register"]
         self._due = {"beat": now + welcome.period, "sync": now}
         self._unanswered = 0
-        self._commands, self._outcomes, self._last_command = [], [], 0
+        self._commands, self._outcomes, self._last_command, self._said = [], [], 0, 0
         self.registrations += 1
         self.state = "syncing"
         self._unsent = [*reversed(self.table.items())]
@@ -236,7 +250,10 @@ class WorkerSession:
         self._outcomes = [each for each in self._outcomes if each.id > pulse.heard]
         self._take_commands(pulse.commands)
         if self._welcome is not None:
-            self._due["beat"] = now + (0.0 if self._outcomes else self._welcome.period)
+            # Those that were sent and are not heard wait their time: a server that never hears
+            # them would be told without a pause.
+            is_news = self._outcomes and self._outcomes[-1].id > self._said
+            self._due["beat"] = now + (0.0 if is_news else self._welcome.period)
 
     def _take_receipt(self, receipt: Receipt, now: float) -> None:
         del self._open["sync"]
@@ -244,7 +261,8 @@ class WorkerSession:
         if not receipt.known or batch is None:
             self._register_anew(now)
         elif receipt.next == batch.number:  # not taken: later
-            self._due["sync"] = now + max(receipt.later, 0.01) * (0.5 + next(self._jitters))
+            later = min(max(0.01, receipt.later), _LATEST)  # not a number: the least
+            self._due["sync"] = now + later * (0.5 + next(self._jitters))
         elif receipt.next == batch.number + 1:
             self._next, self._batch = receipt.next, None
             if batch.complete:
@@ -283,6 +301,7 @@ class WorkerSession:
         it, welcome = self.registration, self._welcome
         count = how_many(octets_of(each.result) for each in self._outcomes)
         outcomes = self._outcomes[:count]
+        self._said = max((each.id for each in outcomes), default=self._said)
         beat = Beat(it.worker, it.boot, welcome.server, welcome.stream, outcomes)
         self._open["beat"] = self._ask("beat", beat)
         self._due["beat"] = now + welcome.period

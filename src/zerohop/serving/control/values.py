@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-__all__ = ["MAX_VALUE", "encoded", "how_many", "octets_of", "words_for"]
+__all__ = ["MAX_VALUE", "encoded", "how_many", "octets_of", "text_of", "words_for"]
 
-_MOST = 300  # characters of an error
+_MOST = 4000  # characters of a text
+_MOST_OF_AN_ERROR = 300
 MAX_VALUE = MAX_OCTETS // 4
 """Octets of one value. A message of one value and its key is well below what a reader takes."""
 
@@ -62,12 +63,16 @@ def how_many(octets: Iterable[int]) -> int:
     return count
 
 
+def text_of(value: object) -> str:
+    """Return ``str(value)`` as it can be sent, whatever it does or says itself."""
+    try:
+        text = str(value)
+    except BaseException as failure:  # noqa: BLE001 - of the value's own making
+        text = f"(its text raised {type(failure).__name__})"
+    return text[:_MOST].encode(errors="backslashreplace").decode()
+
+
 def words_for(error: BaseException) -> str:
     """Return what an error is, in words that have a form on the wire, whatever it says itself."""
-    try:
-        text = str(error)
-    except Exception as failure:  # noqa: BLE001 - of an error's own making
-        text = f"(its text raised {type(failure).__name__})"
-    name = type(error).__name__
-    text = f"{name}: {text:.{_MOST}}" if text else name
-    return text.encode(errors="backslashreplace").decode()
+    name, text = type(error).__name__, text_of(error)
+    return f"{name}: {text[:_MOST_OF_AN_ERROR]}" if text else name

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from zerohop.serving.control.asyncio_client import ControlClient
 from zerohop.serving.control.client import SyncControlClient
-from zerohop.serving.control.lmcache.frames import PING_HAS_NO_ARGUMENT, PINGABLE
-from zerohop.serving.control.lmcache.releases import LATEST, operation_number
+from zerohop.serving.control.lmcache.frames import operation_in, ping_arguments
+from zerohop.serving.control.lmcache.releases import LATEST, check_release
 from zerohop.serving.errors import ProtocolMismatch
 
 TYPE_CHECKING = False
@@ -17,22 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self
 
-    from zerohop.serving.control.lmcache.frames import Operation
-
 __all__ = ["LmcacheClient", "SyncLmcacheClient"]
-
-
-def _operation(name: str, release: str) -> Operation:
-    number = operation_number(name, release)
-    if number is None and release != LATEST:
-        raise ValueError(f"LMCache {release} has no operation {name!r}")
-    return name if number is None else number
-
-
-def _ping_arguments(instance_id: int | None, release: str) -> tuple[int | None, ...]:
-    if release not in PINGABLE:
-        raise ValueError(f"LMCache {release} has no PING; those that do: {', '.join(PINGABLE)}")
-    return () if release in PING_HAS_NO_ARGUMENT else (instance_id,)
 
 
 def _is_well(result: Any, release: str) -> bool:
@@ -51,11 +36,12 @@ class SyncLmcacheClient:
         timeout: seconds for each reply.
 
     Raises:
+        ValueError: the release is not known.
         ZMQError: the endpoint can't be connected.
     """
 
     def __init__(self, endpoint: str, *, release: str = LATEST, timeout: float = 5.0) -> None:
-        self._release = release
+        self._release = check_release(release)
         self._client = SyncControlClient(endpoint, timeout=timeout)
 
     def call(self, name: str, *arguments: Any, timeout: float | None = None) -> Any:
@@ -70,7 +56,7 @@ class SyncLmcacheClient:
             RequestRefused: the server, one of Zerohop, says why it does not do it.
             ProtocolMismatch: it did something else: it is of another release.
         """
-        return self._client.call(_operation(name, self._release), *arguments, timeout=timeout)
+        return self._client.call(operation_in(self._release, name), *arguments, timeout=timeout)
 
     def ping(self, instance_id: int | None = None) -> bool:
         """Ask whether it is well; tell it that an instance is alive.
@@ -80,7 +66,7 @@ class SyncLmcacheClient:
             NoAnswer: there was none in time.
             ProtocolMismatch: what came is no answer to a PING: it is of another release.
         """
-        arguments = _ping_arguments(instance_id, self._release)
+        arguments = ping_arguments(self._release, instance_id)
         return _is_well(self.call("ping", *arguments), self._release)
 
     def close(self) -> None:
@@ -108,11 +94,12 @@ class LmcacheClient:
         timeout: seconds for each reply.
 
     Raises:
+        ValueError: the release is not known.
         ZMQError: the endpoint can't be connected.
     """
 
     def __init__(self, endpoint: str, *, release: str = LATEST, timeout: float = 5.0) -> None:
-        self._release = release
+        self._release = check_release(release)
         self._client = ControlClient(endpoint, timeout=timeout)
 
     async def call(self, name: str, *arguments: Any) -> Any:
@@ -127,7 +114,7 @@ class LmcacheClient:
             RequestRefused: the server, one of Zerohop, says why it does not do it.
             ProtocolMismatch: it did something else: it is of another release.
         """
-        return await self._client.call(_operation(name, self._release), *arguments)
+        return await self._client.call(operation_in(self._release, name), *arguments)
 
     async def ping(self, instance_id: int | None = None) -> bool:
         """Ask whether it is well; tell it that an instance is alive.
@@ -137,7 +124,7 @@ class LmcacheClient:
             NoAnswer: there was none in time.
             ProtocolMismatch: what came is no answer to a PING: it is of another release.
         """
-        arguments = _ping_arguments(instance_id, self._release)
+        arguments = ping_arguments(self._release, instance_id)
         return _is_well(await self.call("ping", *arguments), self._release)
 
     async def aclose(self) -> None:

@@ -13,6 +13,7 @@ import time
 from abc import ABC, abstractmethod
 
 import zerohop as zmq
+from zerohop.serving.addresses import reachable_from
 from zerohop.serving.control.client import jitters
 from zerohop.serving.control.lmcache.messages import (
     Failure,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["SyncLmcacheController", "SyncLmcacheWorker"]
 
 _log = logging.getLogger(__name__)
+_EVERY_INTERFACE = ("0.0.0.0", "[::]")  # noqa: S104 - recognized, not bound
 _SLICE = 100  # messages of one socket that are received before the others have their turn
 
 
@@ -45,6 +47,7 @@ class _Driver(ABC):
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
+        self._complaints = Complaints()
         self._is_closed = False
         self._context = zmq.Context()
         self._waker = self._context.socket(zmq.PAIR)
@@ -54,11 +57,29 @@ class _Driver(ABC):
         self._poller = zmq.Poller()
         self._poller.register(self._woken, zmq.POLLIN)
 
-    def _open(self, kind: zmq.SocketType) -> Any:
+    def _open(self, kind: zmq.SocketType, endpoint: str, *, bind: bool = False) -> Any:
         socket = self._context.socket(kind)
         socket.linger = 0
-        self._poller.register(socket, zmq.POLLIN)
+        socket.ipv6 = "[" in endpoint
+        try:
+            (socket.bind if bind else socket.connect)(endpoint)
+        except BaseException:
+            socket.close()
+            raise
+        if kind != zmq.PUSH:  # nothing ever comes there
+            self._poller.register(socket, zmq.POLLIN)
         return socket
+
+    def _complain(self, reason: str, now: float) -> None:
+        line = self._complaints.note("malformed", reason, now)
+        if line is not None:
+            _log.warning("%s: %s", self._thread.name, line)
+
+    @property
+    def malformed(self) -> int:
+        """How many messages could not be read, or made no sense."""
+        with self.changed:
+            return self._complaints.counts["malformed"]
 
     def _start(self, name: str) -> None:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -114,6 +135,8 @@ class SyncLmcacheController(_Driver):
         reply: to bind, for what they ask.
         heartbeat: to bind, for their heartbeats.
         timeout: seconds of silence after which a worker is gone.
+        heartbeat_host: by which workers reach that endpoint, if it is bound to every interface.
+            LMCache's own workers beat over tcp alone.
 
     Attributes:
         pull_endpoint: where it is bound.
@@ -121,6 +144,8 @@ class SyncLmcacheController(_Driver):
         heartbeat_endpoint: where it is bound.
 
     Raises:
+        ValueError: heartbeats are bound to every interface, and nobody says by which host to
+            reach it: a worker that beats elsewhere would be taken for gone.
         ZMQError: an endpoint can't be bound.
     """
 
@@ -131,31 +156,21 @@ class SyncLmcacheController(_Driver):
         heartbeat: str = "tcp://127.0.0.1:*",
         *,
         timeout: float = 300.0,
+        heartbeat_host: str | None = None,
     ) -> None:
         super().__init__()
         try:
-            self._pull = self._open(zmq.PULL)
-            self._routers = [self._open(zmq.ROUTER), self._open(zmq.ROUTER)]
-            for socket, endpoint in zip(
-                [self._pull, *self._routers], [pull, reply, heartbeat], strict=True
-            ):
-                socket.bind(endpoint)
+            self._pull = self._open(zmq.PULL, pull, bind=True)
+            self._routers = [self._open(zmq.ROUTER, each, bind=True) for each in (reply, heartbeat)]
+            self.heartbeat_endpoint: str = self._routers[1].last_endpoint.decode()
+            beat_at = _announced(self.heartbeat_endpoint, heartbeat_host)
         except BaseException:
             self._context.destroy(linger=0)
             raise
         self.pull_endpoint: str = self._pull.last_endpoint.decode()
         self.reply_endpoint: str = self._routers[0].last_endpoint.decode()
-        self.heartbeat_endpoint: str = self._routers[1].last_endpoint.decode()
-        beat_at = self.heartbeat_endpoint.removeprefix("tcp://")
         self._table = ControllerTable(beat_at, timeout)
-        self._complaints = Complaints()
         self._start("zerohop-lmcache-controller")
-
-    @property
-    def malformed(self) -> int:
-        """How many messages could not be read."""
-        with self.changed:
-            return self._complaints.counts["malformed"]
 
     @property
     def gaps(self) -> int:
@@ -190,13 +205,13 @@ class SyncLmcacheController(_Driver):
                 try:
                     self._table.receive(decode_message(frame), now)
                 except Malformed as error:
-                    self._complain(error, now)
+                    self._complain(str(error), now)
         for router in self._routers:
             for route, *frames in _waiting(router):
                 try:
                     reply = self._table.receive(decode_message(request_of(frames)), now)
                 except Malformed as error:
-                    self._complain(error, now)
+                    self._complain(str(error), now)
                     reply = Failure(str(error))
                 if reply is not None:
                     with contextlib.suppress(zmq.ZMQError):  # it has gone away
@@ -204,10 +219,18 @@ class SyncLmcacheController(_Driver):
         self._table.handle_deadline(now)
         return self._table.next_deadline()
 
-    def _complain(self, error: Malformed, now: float) -> None:
-        line = self._complaints.note("malformed", str(error), now)
-        if line is not None:
-            _log.warning("LMCache controller: %s", line)
+
+def _announced(heartbeat: str, host: str | None) -> str:
+    """Where workers are told to beat: ``host:port``, or an endpoint that is not of tcp."""
+    if not heartbeat.startswith("tcp://"):
+        return heartbeat
+    bound, _, port = heartbeat.removeprefix("tcp://").rpartition(":")
+    if host is None and bound in _EVERY_INTERFACE:
+        raise ValueError(
+            f"{heartbeat} is every interface; name the host by which workers reach it "
+            "as heartbeat_host"
+        )
+    return f"{host or bound}:{port}"
 
 
 class SyncLmcacheWorker(_Driver):
@@ -223,6 +246,7 @@ class SyncLmcacheWorker(_Driver):
         spread: seconds over which the full syncs of many workers are scattered.
 
     Raises:
+        Unencodable: something in who it is has no form on the wire.
         ZMQError: an endpoint can't be connected.
     """
 
@@ -238,15 +262,14 @@ class SyncLmcacheWorker(_Driver):
         spread: float = 5.0,
     ) -> None:
         super().__init__()
-        self._reporter = LmcacheReporter(
-            register, location, jitters(), period=period, patience=patience, spread=spread
-        )
+        self._controller = reply
+        self._heartbeat: str | None = None  # where it beats, or has tried to
         try:
-            self._push = self._open(zmq.PUSH)
-            self._poller.unregister(self._push)  # nothing ever comes
-            self._dealers = {"reply": self._open(zmq.DEALER)}
-            self._push.connect(pull)
-            self._dealers["reply"].connect(reply)
+            self._reporter = LmcacheReporter(
+                register, location, jitters(), period=period, patience=patience, spread=spread
+            )
+            self._push = self._open(zmq.PUSH, pull)
+            self._dealers = {"reply": self._open(zmq.DEALER, reply)}
         except BaseException:
             self._context.destroy(linger=0)
             raise
@@ -265,11 +288,18 @@ class SyncLmcacheWorker(_Driver):
             return self._reporter.full_syncs
 
     def admit(self, *keys: int) -> None:
-        """These chunks have come into the cache."""
+        """These chunks have come into the cache.
+
+        Raises:
+            TypeError: a key is no number; those before it have been taken.
+            Unencodable: a key is less than -2**63, or 2**64 or more; likewise.
+        """
         with self.changed:
-            for key in keys:
-                self._reporter.admit(key)
-            self._wake()
+            try:
+                for key in keys:
+                    self._reporter.admit(key)
+            finally:
+                self._wake()
 
     def evict(self, *keys: int) -> None:
         """These chunks have left the cache."""
@@ -289,20 +319,30 @@ class SyncLmcacheWorker(_Driver):
         reporter = self._reporter
         for dealer in self._dealers.values():
             for frames in _waiting(dealer):
-                with contextlib.suppress(Malformed):
+                try:
                     reporter.receive(decode_message(request_of(frames)), now)
-        if reporter.heartbeat_url is not None and "heartbeat" not in self._dealers:
-            self._dealers["heartbeat"] = self._open(zmq.DEALER)
-            self._dealers["heartbeat"].connect(f"tcp://{reporter.heartbeat_url}")
+                except Malformed as error:
+                    self._complain(str(error), now)
+        if reporter.heartbeat_url is not None and self._heartbeat is None:
+            self._connect_heartbeat(reporter.heartbeat_url, now)
         reporter.handle_deadline(now)
         for place, message in reporter.messages_to_send():
             data = encode_message(message)
             with contextlib.suppress(zmq.Again):  # a number is missing then, and it is synced
                 if place == "push":
                     self._push.send(data, zmq.DONTWAIT)
-                else:
+                elif place in self._dealers:
                     self._dealers[place].send_multipart([b"", data], zmq.DONTWAIT)
         return reporter.next_deadline()
+
+    def _connect_heartbeat(self, url: str, now: float) -> None:
+        """A controller says ``host:port``; ours may say another endpoint."""
+        endpoint = url if "://" in url else f"tcp://{url}"
+        self._heartbeat = reachable_from(endpoint, self._controller)
+        try:
+            self._dealers["heartbeat"] = self._open(zmq.DEALER, self._heartbeat)
+        except (zmq.ZMQError, ValueError) as error:
+            self._complain(f"told to beat at {url!r:.100}: {error}", now)
 
 
 def _waiting(socket: Any) -> Iterator[list[bytes]]:

@@ -50,8 +50,10 @@ __all__ = [
     "encode_call",
     "encode_reply",
     "encode_request",
+    "operation_in",
     "parse_reply",
     "parse_request",
+    "ping_arguments",
     "ping_request",
     "refusal",
     "refused_because",
@@ -163,6 +165,30 @@ def encode_call(uid: int, operation: Operation, *arguments: Any) -> list[bytes]:
     return [pack(uid), pack(operation), *map(pack, arguments)]
 
 
+def operation_in(release: str, name: str) -> Operation:
+    """Return what a release knows an operation by.
+
+    Raises:
+        ValueError: the release does not have it.
+        KeyError: a release that is not in ``RELEASES``.
+    """
+    number = operation_number(name, release)
+    if number is None and release != LATEST:
+        raise ValueError(f"LMCache {release} has no operation {name!r}")
+    return name if number is None else number
+
+
+def ping_arguments(release: str, instance_id: int | None) -> tuple[int | None, ...]:
+    """Return the arguments of a release's PING.
+
+    Raises:
+        ValueError: the release has no PING.
+    """
+    if release not in PINGABLE:
+        raise ValueError(f"LMCache {release} has no PING; those that do: {', '.join(PINGABLE)}")
+    return () if release in PING_HAS_NO_ARGUMENT else (instance_id,)
+
+
 def encode_request(uid: int, operation: str, *arguments: Any, release: str = LATEST) -> list[bytes]:
     """Return the frames with which an operation of a release is asked for.
 
@@ -171,10 +197,7 @@ def encode_request(uid: int, operation: str, *arguments: Any, release: str = LAT
         Unencodable: an argument has no form in msgpack.
         KeyError: a release that is not in ``RELEASES``.
     """
-    number = operation_number(operation, release)
-    if number is None and release != LATEST:
-        raise ValueError(f"LMCache {release} has no operation {operation!r}")
-    return encode_call(uid, operation if number is None else number, *arguments)
+    return encode_call(uid, operation_in(release, operation), *arguments)
 
 
 def ping_request(uid: int, release: str = LATEST, *, instance_id: int | None = None) -> list[bytes]:
@@ -189,10 +212,7 @@ def ping_request(uid: int, release: str = LATEST, *, instance_id: int | None = N
     Raises:
         ValueError: the release has no PING.
     """
-    if release not in PINGABLE:
-        raise ValueError(f"LMCache {release} has no PING; those that do: {', '.join(PINGABLE)}")
-    arguments = () if release in PING_HAS_NO_ARGUMENT else (instance_id,)
-    return encode_request(uid, "ping", *arguments, release=release)
+    return encode_request(uid, "ping", *ping_arguments(release, instance_id), release=release)
 
 
 def parse_request(frames: Sequence[bytes]) -> Request | Credit:

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from zerohop.serving.codec import decode_with
+from zerohop.serving.codec import decode_with, pack
 from zerohop.serving.errors import Malformed
 
 __all__ = [
@@ -205,7 +205,6 @@ Message: TypeAlias = (
 
 _from_msgpack = msgspec.msgpack.Decoder(Message).decode
 _from_json = msgspec.json.Decoder(Message).decode
-_encode = msgspec.msgpack.Encoder().encode
 
 
 def decode_message(data: bytes) -> Message:
@@ -218,8 +217,12 @@ def decode_message(data: bytes) -> Message:
 
 
 def encode_message(message: Message) -> bytes:
-    """Return the octets of a message."""
-    return _encode(message)
+    """Return the octets of a message.
+
+    Raises:
+        Unencodable: something in it has no form in msgpack.
+    """
+    return pack(message)
 
 
 def request_of(frames: list[bytes]) -> bytes:

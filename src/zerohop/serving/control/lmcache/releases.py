@@ -8,7 +8,14 @@ number means nothing without a release, and none is ever tried to see what it do
 
 from __future__ import annotations
 
-__all__ = ["LATEST", "OPERATIONS", "RELEASES", "operation_name", "operation_number"]
+__all__ = [
+    "LATEST",
+    "OPERATIONS",
+    "RELEASES",
+    "check_release",
+    "operation_name",
+    "operation_number",
+]
 
 RELEASES = (
     *("0.3.9.post2", "0.3.12", "0.3.15", "0.4.1", "0.4.2", "0.4.3", "0.4.4", "0.4.5"),
@@ -85,6 +92,17 @@ _NAMES = {
     release: {number: name for name, number in operations.items()}
     for release, operations in OPERATIONS.items()
 }
+
+
+def check_release(release: str) -> str:
+    """Return the release, if it is one that is known here.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if release not in RELEASES:
+        raise ValueError(f"no release {release!r:.64} of LMCache is known: {', '.join(RELEASES)}")
+    return release
 
 
 def operation_number(name: str, release: str = LATEST) -> int | None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from zerohop.serving.codec import pack
 from zerohop.serving.control.lmcache.messages import (
     Deregister,
     Heartbeat,
@@ -28,6 +29,7 @@ from zerohop.serving.control.lmcache.messages import (
     SyncStatus,
     SyncStatusReply,
     WorkerOperation,
+    encode_message,
 )
 
 TYPE_CHECKING = False
@@ -56,6 +58,9 @@ class LmcacheReporter:
         heartbeat_url: where to beat, as ``host:port``; ``None``: nowhere.
         keys: what the worker has.
         full_syncs: that were carried out.
+
+    Raises:
+        Unencodable: something in who it is, or the location, has no form on the wire.
     """
 
     def __init__(
@@ -68,6 +73,8 @@ class LmcacheReporter:
         patience: float = 5.0,
         spread: float = 5.0,
     ) -> None:
+        encode_message(register)
+        pack(location)
         self.is_registered = False
         self.heartbeat_url: str | None = None
         self.keys: set[int] = set()
@@ -83,6 +90,7 @@ class LmcacheReporter:
         self._syncs = 0
         self._snapshot: list[int] = []
         self._beat_at = self._begun_at = 0.0
+        self._has_left = False
 
     @property
     def is_syncing(self) -> bool:
@@ -90,7 +98,15 @@ class LmcacheReporter:
         return self._sync_id is not None or "start" in self._due
 
     def admit(self, key: int) -> None:
-        """A chunk has come into the cache; one that is there is no news."""
+        """A chunk has come into the cache; one that is there is no news.
+
+        Raises:
+            TypeError: the key is no number.
+            Unencodable: it has no form on the wire: it is less than -2**63, or 2**64 or more.
+        """
+        if type(key) is not int:
+            raise TypeError(f"a chunk's key is an int, not {key!r:.64}")
+        pack(key)
         if key not in self.keys:
             self.keys.add(key)
             self._operate("admit", key)
@@ -105,11 +121,11 @@ class LmcacheReporter:
         """Deregister; there is no reply."""
         who = self._who
         self._out.append(("push", Deregister(who.instance_id, who.worker_id, who.ip, who.port)))
-        self._due = {}
+        self._due, self._pending, self._has_left = {}, [], True
 
     def messages_to_send(self) -> list[tuple[Place, Message]]:
         """Return what is to be sent, and through which socket."""
-        if self.is_registered and self._sync_id is None and self._pending:
+        if self._pending and self.is_registered and self._sync_id is None and not self._has_left:
             who = self._who
             operations, self._pending = self._pending, []
             self._out.append(
@@ -149,6 +165,8 @@ class LmcacheReporter:
 
     def receive(self, message: Message, now: float) -> None:
         """Take what the controller sent."""
+        if self._has_left:
+            return
         match message:
             case RegisterReply(extra_config) if not self.is_registered:
                 self._replies += 1
@@ -221,7 +239,7 @@ class LmcacheReporter:
             self._sync_id = None
             self._snapshot = []
             self.full_syncs += 1
-            del self._due["status"]
+            self._due.pop("status", None)
             return
         self._due["status"] = now + min(self._patience, 1.0)
 

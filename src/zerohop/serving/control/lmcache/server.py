@@ -7,13 +7,15 @@ to handle. What every worker asks before is: PING, NOOP, the chunk size, and reg
 from __future__ import annotations
 
 import time
+from functools import wraps
 
 from zerohop.serving.control.asyncio_server import RouterTask
 from zerohop.serving.control.exchange import Exchange
 from zerohop.serving.control.lmcache.instances import Instances
 from zerohop.serving.control.lmcache.operations import lmcache_protocol
-from zerohop.serving.control.lmcache.releases import LATEST, OPERATIONS
+from zerohop.serving.control.lmcache.releases import LATEST, OPERATIONS, check_release
 from zerohop.serving.control.server import RouterThread
+from zerohop.serving.control.values import encoded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,9 +52,13 @@ class _Serving:
             "report_block_allocation": lambda *_: None,
             "end_session": lambda *_: None,
         }
-        have = {name: each for name, each in own.items() if name in OPERATIONS[release]}
-        have.update(handlers or {})
+        encoded(chunk_size)  # it is told to who asks
+        names = OPERATIONS[check_release(release)]
+        have = {name: each for name, each in own.items() if name in names}
         have["ping"] = self._ping
+        have.update(handlers or {})
+        if have["ping"] != self._ping:
+            have["ping"] = self._noting(have["ping"])
         protocol = lmcache_protocol([*have, *operations], release)
         self._exchange = Exchange(protocol, have, release=release)
 
@@ -69,6 +75,16 @@ class _Serving:
 
     def _ping(self, instance_id: int | None = None) -> bool:
         return self._instances.ping(instance_id, time.monotonic())
+
+    def _noting(self, ping: Callable[..., Any]) -> Callable[..., Any]:
+        """The user's PING. Who is alive is still known by who pings."""
+
+        @wraps(ping)
+        def note_and_ping(*arguments: Any) -> Any:
+            self._ping(*arguments)
+            return ping(*arguments)
+
+        return note_and_ping
 
     def _register(self, *arguments: Any) -> None:
         self._instances.register(arguments[0], arguments[1:], time.monotonic())
@@ -98,7 +114,8 @@ class SyncLmcacheServer(_Serving):
 
     Raises:
         MissingHandlers: an operation has no handler.
-        ValueError: the release does not have an operation.
+        ValueError: the release is not known, or does not have an operation.
+        Unencodable: the chunk size has no form on the wire.
         TypeError: a handler cannot take the arguments of its operation.
         ZMQError: the endpoint can't be bound.
     """
@@ -117,9 +134,14 @@ class SyncLmcacheServer(_Serving):
         self._router = RouterThread(endpoint, self._exchange, threads)
         self.endpoint = self._router.endpoint
 
-    def close(self) -> None:
-        """Serve no more."""
-        self._router.close()
+    def close(self, timeout: float | None = 5.0) -> None:
+        """Serve no more.
+
+        Args:
+            timeout: seconds for the handlers that are at work, after which they are left to
+                themselves; ``None``: without limit.
+        """
+        self._router.close(timeout)
 
     def __enter__(self) -> Self:
         return self
@@ -149,7 +171,8 @@ class LmcacheServer(_Serving):
 
     Raises:
         MissingHandlers: an operation has no handler.
-        ValueError: the release does not have an operation.
+        ValueError: the release is not known, or does not have an operation.
+        Unencodable: the chunk size has no form on the wire.
         TypeError: a handler cannot take the arguments of its operation.
         ZMQError: the endpoint can't be bound.
     """
