@@ -254,6 +254,8 @@ class Roster:
             load: how many requests an engine has, by its boot token.
         """
         ready = [member for member in self._by_engine.values() if member.slot is not None]
+        if len(ready) == 1:
+            return ready[0]
         return min(
             ready,
             key=lambda m: (m.liveness.state is EngineState.HUNG, load(m.identity.boot)),
