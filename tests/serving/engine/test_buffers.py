@@ -190,6 +190,20 @@ def test_a_message_whose_buffers_do_not_fit_is_malformed(frames, why):
         decoder.message(frames)
 
 
+class Choosy(msgspec.Struct):
+    """A type whose author did not think of everything."""
+
+    name: str
+
+    def __post_init__(self):
+        {"known": 1}[self.name]
+
+
+def test_what_a_type_of_the_users_raises_makes_the_message_malformed():
+    with pytest.raises(Malformed, match="KeyError: 'unknown'"):
+        PayloadDecoder(Choosy).message(PayloadEncoder().frames({"name": "unknown"}))
+
+
 def test_an_extension_of_somebody_elses_is_passed_on():
     assert decoder.message([extension(9, "x")]) == msgspec.msgpack.Ext(9, b"\x91\xa1x")
 

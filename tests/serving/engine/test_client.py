@@ -33,6 +33,8 @@ from zerohop.serving import (
     UtilityFailed,
     ipc_endpoint,
 )
+from zerohop.serving.engine.handshake import Identity
+from zerohop.serving.engine.messages import PROTOCOL, FromServer, Hello
 from zerohop.serving.errors import ProtocolMismatch
 
 pytestmark = pytest.mark.timeout(30)
@@ -652,6 +654,54 @@ def test_outputs_that_were_lost_end_the_engine(place):
                 assert await client.call("open") == 0
 
     run(body())
+
+
+def test_an_engine_that_was_cut_off_is_heard_before_its_old_connection_is_known_to_be_broken(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with zmq.Context() as before, zmq.Context() as after:
+                dealers = [each.socket(zmq.DEALER) for each in (before, after)]
+                for dealer in dealers:  # of one process, of which the first is not heard any more
+                    dealer.routing_id, dealer.linger = Identity("e0", 7).routing_id(b"p"), 0
+                    dealer.connect(client.endpoint)
+                    dealer.send(msgspec.msgpack.encode(Hello(PROTOCOL, "e0", 7)))
+                    welcome = await asyncio.to_thread(dealer.recv, timeout=10)
+                    assert msgspec.msgpack.decode(welcome, type=FromServer).boot == client.boot
+                for dealer in dealers:
+                    dealer.close()
+
+    run(body())
+
+
+def test_what_is_kept_of_engines_that_are_refused_is_bounded(place, caplog):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            channel = client._channel
+            for boot in range(300):
+                who = Identity(f"e{boot}", boot)
+                hello = msgspec.msgpack.encode(Hello(PROTOCOL + 1, who.engine, boot))
+                channel._take_control([who.routing_id(b"p"), hello])
+            assert len(client.refusals) == 256
+            assert "e299" in client.refusals
+
+    run(body())
+    assert sum("is refused" in record.message for record in caplog.records) == 256
+
+
+def test_engines_that_come_and_go_in_good_order_are_no_warning(ipc_directory, caplog):
+    async def body():
+        endpoint = ipc_endpoint("later", ipc_directory)
+        with engine_in_thread(endpoint) as engine:
+            await until(lambda: hasattr(engine, "server"))
+            async with EngineClient(endpoint, patience=PATIENT) as client:
+                await client.wait_for_engines(timeout=10)
+                with engine_in_thread(endpoint, engine="e1"):
+                    await client.wait_for_engines(2, timeout=10)
+                await until(lambda: "e1" not in client.engines)
+
+    with caplog.at_level(logging.WARNING):
+        run(body())
+    assert not any("is gone" in record.message for record in caplog.records)
 
 
 def test_outputs_that_cannot_be_read_end_the_engine(place):

@@ -143,10 +143,10 @@ def test_a_welcome_to_another_life_begins_that():
 
 def test_an_api_server_that_is_silent_is_left_and_greeted_anew():
     link = joined_at(0)
-    for now in range(1, 10):
+    for now in range(1, 5):
         assert link.handle_deadline(now, 0, 0) == []
     said(link)
-    assert link.handle_deadline(10, 0, 0) == [Left(API, "nothing was heard of it for 10 s")]
+    assert link.handle_deadline(5, 0, 0) == [Left(API, "nothing was heard of it for 5 s")]
     assert said(link) == [HELLO]
     assert link.welcome is None
 
@@ -208,3 +208,17 @@ def test_a_refusal_after_a_welcome_is_the_end_of_it():
     left, refused = link.receive(Refusal("protocol version", 2, 1), 1)
     assert left == Left(API, "it refused the engine")
     assert isinstance(refused, Refused)
+
+
+def test_a_broken_connection_is_the_end_of_it_and_hello_is_said_a_little_later():
+    link = joined_at(0)
+    assert link.broke(3) == [Left(API, "its connection broke")]
+    assert said(link) == []
+    assert link.next_deadline() == 4
+    assert link.broke(3.5) == []
+
+
+def test_what_an_engine_is_told_that_it_lacks_is_bounded():
+    refusal = find_mismatch(Hello(PROTOCOL, "e0", 7, [], [f"{n:0200}" for n in range(1000)]))
+    assert len(refusal.engine) == 100
+    assert {len(each) for each in refusal.engine} == {100}

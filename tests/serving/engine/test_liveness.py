@@ -145,3 +145,14 @@ def test_an_engine_that_starts_slowly_is_not_hung():
 def test_beats_must_fit_into_the_time_after_which_a_side_is_gone(beat, gone):
     with pytest.raises(ValueError, match="below gone_after=5"):
         Patience(beat_every=beat, gone_after=gone)
+
+
+def test_engines_wait_six_times_as_long_for_an_api_server_unless_told_otherwise():
+    assert PATIENCE.of_server == 30
+    assert Patience(server_gone_after=7).of_server == 7
+
+
+@pytest.mark.parametrize("times", [{"server_gone_after": 1}, {"hung_after": 0}])
+def test_times_that_would_always_be_over_are_refused(times):
+    with pytest.raises(ValueError, match="must be above"):
+        Patience(**times)

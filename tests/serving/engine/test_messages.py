@@ -32,7 +32,9 @@ from zerohop.serving.engine.messages import (
     UtilityCall,
     UtilityResult,
     Welcome,
+    as_read,
 )
+from zerohop.serving.errors import Unencodable
 
 TO_LOOP = Request[Any] | Start | Abort | UtilityCall
 DELTAS = [Delta(1, [5, 6]), Delta(2, [7], "stop", {"text": "x"})]
@@ -105,3 +107,31 @@ def test_an_engine_of_an_older_version_need_not_say_what_it_requires():
 def test_any_octets_are_a_message_or_an_error_of_msgspec(kind, data):
     with contextlib.suppress(msgspec.MsgspecError):
         msgspec.msgpack.decode(data, type=kind)
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan"), float("inf"), 1e300])
+def test_a_time_that_no_timer_can_be_set_to_is_no_message(seconds):
+    for times in ((seconds, 5.0), (1.0, seconds)):
+        welcome = msgspec.msgpack.encode(Welcome(1, "api", 2, [], "ipc:///o", *times, 1))
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.msgpack.decode(welcome, type=FromServer)
+
+
+@pytest.mark.parametrize("slot", [-1, 1 << 24])
+def test_a_slot_whose_numbers_could_not_be_sent_is_no_message(slot):
+    ready = msgspec.msgpack.encode(Ready(1, 2, slot, 3))
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.msgpack.decode(ready, type=FromEngineOutputs)
+
+
+def test_what_is_sent_later_is_read_now_and_does_not_change():
+    told = {"model": "m", "limits": [1, 2]}
+    hello = as_read(Hello(1, "e0", 7, info=told), FromEngine)
+    told["limits"].append(3)
+    assert hello == Hello(1, "e0", 7, info={"model": "m", "limits": [1, 2]})
+
+
+@pytest.mark.parametrize("told", [{"blocks": object()}, {1: "x"}, {"name": "caf\udce9"}])
+def test_what_could_not_be_sent_or_read_later_is_told_now(told):
+    with pytest.raises(Unencodable):
+        as_read(Hello(1, "e0", 7, info=told), FromEngine)

@@ -1,5 +1,7 @@
 """The engines that an API server knows: lives, beats, outputs that count, who gets a request."""
 
+import pytest
+
 from zerohop.serving.engine.handshake import Identity
 from zerohop.serving.engine.liveness import EngineState, Patience
 from zerohop.serving.engine.messages import (
@@ -15,6 +17,7 @@ from zerohop.serving.engine.messages import (
     Welcome,
 )
 from zerohop.serving.engine.roster import Departure, EngineStatus, Roster
+from zerohop.serving.errors import Unencodable
 
 API = 100
 E0, E1 = Identity("e0", 10), Identity("e1", 11)
@@ -75,9 +78,52 @@ def test_a_process_whose_id_another_has_taken_is_refused():
     refusal = Refusal("the process of engine e0", E0_ANEW.boot, E0.boot)
     assert roster.beat(E0, Beat(API, 0, 0, 1), now=2) == (refusal, None)
     assert roster.hello(E0, hello(E0), now=2) == (refusal, None)
+
+
+def test_a_process_that_was_refused_is_welcome_when_the_other_is_gone():
+    roster = roster_with(E0)
+    roster.hello(E0_ANEW, hello(E0_ANEW), now=1)
     roster.leave(E0_ANEW, "bye")
+    assert roster.beat(E0, Beat(API, 0, 0, 1), now=2) == (HelloAgain(), None)
     answer, _ = roster.hello(E0, hello(E0), now=3)
-    assert answer.server is None
+    assert isinstance(answer, Welcome)
+    _, departure = roster.hello(E0_ANEW, hello(E0_ANEW), now=4)  # which came last after all
+    assert departure == Departure(E0, "it has restarted")
+
+
+def test_a_process_that_was_taken_for_gone_does_not_take_the_place_of_the_one_that_followed():
+    roster = roster_with(E0)
+    roster.handle_deadline(5)
+    roster.hello(E0_ANEW, hello(E0_ANEW), now=6)
+    answer, departure = roster.hello(E0, hello(E0), now=7)
+    assert answer == Refusal("the process of engine e0", E0_ANEW.boot, E0.boot)
+    assert departure is None
+
+
+def test_what_is_remembered_of_processes_is_bounded():
+    roster = roster_with(E0)
+    for boot in range(1000, 2000):
+        roster.hello(Identity("e", boot), hello(Identity("e", boot)), now=1)
+    assert len(roster._first) == 256
+    assert roster.hello(E0, hello(E0), now=1)[1] == Departure(E0, "it joined anew")
+
+
+def test_a_hello_that_was_said_twice_before_anybody_was_there_is_no_end_of_anything():
+    roster = roster_with()
+    roster.hello(E0, hello(E0), now=0)
+    answer, departure = roster.hello(E0, hello(E0), now=0)
+    assert departure is None
+    assert answer.life == 2
+
+
+def test_engines_wait_longer_for_an_api_server_than_it_waits_for_them():
+    answer, _ = roster_with().hello(E0, hello(E0), now=0)
+    assert answer.gone_after == 30
+
+
+def test_a_name_that_cannot_be_sent_is_told_who_gives_it():
+    with pytest.raises(Unencodable):
+        Roster("caf\udce9", API, "ipc:///outputs", PATIENCE)
 
 
 def test_a_hello_of_the_same_life_begins_another_too():

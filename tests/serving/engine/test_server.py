@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import zerohop as zmq
-from zerohop.serving import Delta, EngineServer
+from zerohop.serving import Delta, EngineServer, Unencodable
 from zerohop.serving.engine.buffers import PayloadDecoder
 from zerohop.serving.engine.handshake import Identity
 from zerohop.serving.engine.messages import (
@@ -388,6 +388,34 @@ def test_waiting_ends_in_its_time(api):
     with EngineServer(api.endpoint, engine="e0") as engine:
         assert not engine.receive(0)
         assert not engine.receive(0.02)
+
+
+def test_an_api_server_whose_connection_breaks_loses_its_requests_at_once(api):
+    with EngineServer(api.endpoint, engine="e0") as engine:
+        joined(engine, api)  # with a minute's patience
+        api.order(Request(api.number(1), None))
+        received(engine, 1)
+        api.router.close()
+        assert engine.receive(10).aborted == [api.number(1)]
+        assert engine.servers == 0
+
+
+@pytest.mark.parametrize("told", [{"info": {"blocks": object()}}, {"requires": [1]}])
+def test_what_cannot_be_told_to_api_servers_is_told_who_gives_it(api, told):
+    with pytest.raises(Unencodable):
+        EngineServer(api.endpoint, engine="e0", **told)
+
+
+def test_an_api_server_that_says_nonsense_again_and_again_fills_no_log(api, caplog):
+    with EngineServer(api.endpoint, engine="e0") as engine:
+        joined(engine, api)
+        for _ in range(9):
+            api.router.send_multipart([api.pulse, b"\xc1"])
+        api.tell(Goodbye("it was closed"))
+        while engine.servers:
+            engine.receive(0.01)
+        assert engine._pulse.malformed == 9
+    assert len(caplog.records) == 4
 
 
 def test_an_engine_needs_an_id(api):

@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from zerohop.serving.codec import MAX_OCTETS, decode_with
-from zerohop.serving.errors import Unencodable
+from zerohop.serving.errors import Malformed, Unencodable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -193,6 +193,12 @@ class PayloadDecoder:
         self._frames = frames
         try:
             return decode_with(self._decode, frames[0], self._limit)
+        except Malformed:
+            raise
+        except Exception as error:
+            # What a type of the user's raises when it is made of it.
+            reason = f"{type(error).__name__}: {error}"
+            raise Malformed(bytes(frames[0]), reason) from error
         finally:
             self._frames = ()
 

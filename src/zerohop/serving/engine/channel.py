@@ -40,6 +40,7 @@ from zerohop.serving.engine.messages import (
 )
 from zerohop.serving.engine.roster import Roster
 from zerohop.serving.engine.streams import StreamTable
+from zerohop.serving.engine.unreachable import end_when_unreachable
 from zerohop.serving.engine.waking import Wakes
 from zerohop.serving.errors import EngineDead, EngineOverloaded, Malformed
 
@@ -62,7 +63,9 @@ _HWM = 10_000  # messages that may be waiting from one engine
 _LAST_OUTPUTS = 0.02  # seconds without outputs, after which a broken connection is the end
 _ABORT_AGAIN = 0.1  # seconds
 _LINGER_MS = 200  # for the goodbye
-_LISTEN = 0.05  # seconds, before an engine is believed to be silent
+_REFUSALS = 256  # of engines, that are kept: anybody may say hello, under any name
+_LISTEN = 8  # turns of the loop, in each of which its sockets are looked at
+_LISTEN_LONGEST = 200  # turns, where outputs never cease
 _TURN = 0.002  # seconds of reading, before those who wait for what was read have their turn
 
 
@@ -123,9 +126,13 @@ class Channel:
         try:
             self._router = self._context.socket(zmq.ROUTER)
             self._router.router_mandatory = True  # or what has no room is thrown away
+            # An engine that was cut off comes back before its old connection is known to be broken.
+            self._router.router_handover = True
             self._router.sndhwm, self._router.rcvhwm = requests_limit, _HWM
             self._pull = self._context.socket(zmq.PULL)
             self._pull.rcvhwm = _HWM
+            for each in (self._router, self._pull):
+                end_when_unreachable(each)
             self._records = self._router.monitor_records(zmq.EVENT_DISCONNECTED)
             place = endpoint or ipc_endpoint(f"engines of {os.getpid()}: {self.boot}")
             self.endpoint = _bind(self._router, place, requests_fd)
@@ -166,7 +173,8 @@ class Channel:
             self._timer.cancel()
         for member in self.roster.members():
             self.say(member.identity.routing_id(b"p"), Goodbye("it was closed"))
-            self._depart(self.roster.leave(member.identity, "this API server was closed"))
+            departure = self.roster.leave(member.identity, "this API server was closed")
+            self._depart(departure, logging.DEBUG)
         for waiting in self._arrivals:
             if not waiting.done():
                 waiting.set_exception(RuntimeError(_CLOSED))
@@ -306,7 +314,7 @@ class Channel:
                     self._wake_arrivals()
             case Leaving():
                 if message.server == self.boot and (who := self.roster.of(message.boot)):
-                    self._depart(self.roster.leave(who.identity, message.reason))
+                    self._depart(self.roster.leave(who.identity, message.reason), logging.INFO)
 
     def _give_up(self, frames: list[bytes], now: float) -> None:
         """Outputs can't be read: what is lost with them would be silence. Their engine is gone."""
@@ -368,14 +376,14 @@ class Channel:
         self._arm()
 
     def _take_in(self, identity: Identity, answer: Welcome | Refusal) -> None:
+        was_refused = self.refusals.pop(identity.engine, None) is not None
         if isinstance(answer, Refusal):
-            if identity.engine not in self.refusals:
-                _log.warning(
-                    "engine %s is refused: %s", identity.engine, mismatch(answer, engine=False)
-                )
-            self.refusals[identity.engine] = mismatch(answer, engine=False)
-        else:
-            self.refusals.pop(identity.engine, None)
+            error = mismatch(answer, engine=False)
+            if not was_refused and len(self.refusals) < _REFUSALS:
+                _log.warning("engine %s is refused: %s", identity.engine, error)
+            self.refusals[identity.engine] = error
+            if len(self.refusals) > _REFUSALS:
+                del self.refusals[next(iter(self.refusals))]
 
     async def _read_records(self) -> None:
         """A connection that broke is the end of its engine, once its last outputs are here."""
@@ -399,11 +407,11 @@ class Channel:
         else:
             self.loop.call_later(_LAST_OUTPUTS, self._lose, identity, member.next_seq)
 
-    def _depart(self, departure: Departure | None) -> None:
+    def _depart(self, departure: Departure | None, level: int = logging.WARNING) -> None:
         if departure is None:
             return
         identity, reason = departure.identity, departure.reason
-        _log.warning("engine %s is gone: %s", identity.engine, reason)
+        _log.log(level, "engine %s is gone: %s", identity.engine, reason)
         self._wake(self.streams.engine_gone(identity.boot, reason))
         for boot, name, answer in self.calls.values():
             if boot == identity.boot and not answer.done():
@@ -437,10 +445,11 @@ class Channel:
 
     def _arm(self) -> None:
         """Have the timer go off at the next deadline; it may go off too soon, never too late."""
-        engines = None if self._is_listening else self.roster.next_deadline()
-        deadlines = (engines, self.streams.next_deadline())
+        if self._is_listening or self._is_closed:
+            return  # it is done when that is over
+        deadlines = (self.roster.next_deadline(), self.streams.next_deadline())
         soonest = min((each for each in deadlines if each is not None), default=None)
-        if soonest is None or self._is_closed:
+        if soonest is None:
             return
         if self._timer is not None:
             if self._timer.when() <= soonest:
@@ -449,25 +458,26 @@ class Channel:
         self._timer = self.loop.call_at(soonest, self._tick)
 
     def _tick(self) -> None:
+        """Something may be late; or it was this loop that stood still, and what has come waits."""
         self._timer = None
+        self._is_listening = True
+        self._listen(0)
+
+    def _listen(self, turns: int) -> None:
+        is_reading = self._coming is None  # outputs that are here
+        if turns < _LISTEN or (is_reading and turns < _LISTEN_LONGEST):
+            self.loop.call_soon(self._listen, turns + 1)
+            return
+        self._is_listening = False
+        if self._is_closed:
+            return
         now = self.loop.time()
-        engines = self.roster.next_deadline()
-        if engines is not None and engines <= now and not self._is_listening:
-            # It may be this loop that stood still: what has come meanwhile is read first.
-            self._is_listening = True
-            self.loop.call_later(_LISTEN, self._look_at_engines)
+        for departure in self.roster.handle_deadline(now, end_hung=self._end_hung):
+            self._depart(departure)
         late = self.streams.handle_deadline(now)
         if late:
             self._abort(late)
             self._wake(late)
-        self._arm()
-
-    def _look_at_engines(self) -> None:
-        self._is_listening = False
-        if self._is_closed:
-            return
-        for departure in self.roster.handle_deadline(self.loop.time(), end_hung=self._end_hung):
-            self._depart(departure)
         self._arm()
 
 

@@ -55,6 +55,7 @@ __all__ = [
 FEATURES = ("buffers", "priority", "deadline")
 _MAX_ID = 200  # octets of an engine's id: a routing id has at most 255
 _HELLO_EVERY = 1.0  # seconds: who is not there hears none, so only a stalled API server hears two
+_SHOWN = 100  # of what an engine requires, and characters of each
 _BEAT_SOON = 0.05  # seconds between beats until the API server says that the engine is ready
 
 
@@ -94,7 +95,8 @@ def find_mismatch(hello: Hello, features: Collection[str] = FEATURES) -> Refusal
     if hello.protocol != PROTOCOL:
         return Refusal("protocol version", PROTOCOL, hello.protocol)
     if missing := sorted(set(hello.requires) - set(features)):
-        return Refusal("features that the engine requires", sorted(features), missing)
+        shown = [each[:_SHOWN] for each in missing[:_SHOWN]]
+        return Refusal("features that the engine requires", sorted(features), shown)
     return None
 
 
@@ -149,15 +151,6 @@ class Refused:
 LinkEvent: TypeAlias = "Joined | Left | Refused"
 
 
-def _patience(welcome: Welcome) -> float:
-    """Seconds of silence after which an API server is gone: twice what is an engine's end.
-
-    An event loop stands still more easily than a pulse does, and as long as its connections are
-    there, nothing is lost by that.
-    """
-    return 2 * welcome.gone_after
-
-
 class ServerLink:
     """An engine's view of one API server.
 
@@ -205,12 +198,17 @@ class ServerLink:
         self._said_at = now
         return self._leave(f"it said goodbye: {message.reason}")
 
+    def broke(self, now: float) -> list[LinkEvent]:
+        """The connection broke: it may be another API server that is there next."""
+        self._said_at = now
+        return self._leave("its connection broke")
+
     def next_deadline(self) -> float:
         """When :meth:`handle_deadline` has something to do."""
         welcome = self._welcome
         if welcome is None:
             return self._said_at + _HELLO_EVERY
-        return min(self._said_at + self._period(welcome), self._heard_at + _patience(welcome))
+        return min(self._said_at + self._period(welcome), self._heard_at + welcome.gone_after)
 
     def handle_deadline(self, now: float, progress: int, work: int) -> list[LinkEvent]:
         """Say what it is time to say.
@@ -221,8 +219,8 @@ class ServerLink:
             work: how many requests the engine has open.
         """
         welcome, events = self._welcome, []
-        if welcome is not None and now >= self._heard_at + _patience(welcome):
-            events = self._leave(f"nothing was heard of it for {_patience(welcome):g} s")
+        if welcome is not None and now >= self._heard_at + welcome.gone_after:
+            events = self._leave(f"nothing was heard of it for {welcome.gone_after:g} s")
             welcome = None
         if welcome is None:
             if events or now >= self._said_at + _HELLO_EVERY:

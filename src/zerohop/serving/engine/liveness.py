@@ -20,6 +20,8 @@ from dataclasses import dataclass
 
 __all__ = ["EngineState", "Liveness", "Patience"]
 
+_STANDS_STILL = 6  # times as long as an engine's pulse an API server's loop may be silent
+
 
 class EngineState(enum.Enum):
     """What an API server knows of an engine.
@@ -45,11 +47,15 @@ class Patience:
         beat_every: seconds between two beats.
         gone_after: of silence, after which the other side is gone.
         hung_after: without progress though there is work, after which an engine is hung.
+        server_gone_after: of silence, after which engines take this API server for gone; six times
+            ``gone_after`` unless given. Its answers are those of its event loop, which may stand
+            still for a while; a process that ends breaks its connections, which is seen at once.
     """
 
     beat_every: float = 1.0
     gone_after: float = 5.0
     hung_after: float = 10.0
+    server_gone_after: float | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.beat_every < self.gone_after:
@@ -57,6 +63,20 @@ class Patience:
                 f"beat_every={self.beat_every:g} must be above 0 and below "
                 f"gone_after={self.gone_after:g}; two or three beats should fit into it"
             )
+        if not self.hung_after > 0:
+            raise ValueError(f"hung_after={self.hung_after:g} must be above 0")
+        if not self.of_server > self.beat_every:
+            raise ValueError(
+                f"server_gone_after={self.of_server:g} must be above "
+                f"beat_every={self.beat_every:g}, as beats are what is answered"
+            )
+
+    @property
+    def of_server(self) -> float:
+        """Seconds of silence after which engines take the API server for gone."""
+        if self.server_gone_after is None:
+            return _STANDS_STILL * self.gone_after
+        return self.server_gone_after
 
 
 class Liveness:

@@ -15,9 +15,12 @@ each API server that joins a slot of its own, and the API server counts.
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Annotated, Any, Generic, TypeAlias, TypeVar
 
 import msgspec
+
+from zerohop.serving.codec import decode_with, pack
+from zerohop.serving.errors import Malformed, Unencodable
 
 T = TypeVar("T")
 
@@ -46,10 +49,18 @@ __all__ = [
     "UtilityCall",
     "UtilityResult",
     "Welcome",
+    "as_read",
 ]
 
 PROTOCOL = 1
 SLOT_SHIFT = 40  # requests of one API server: 2^40; API servers that join an engine: 2^24
+_YEAR = 366 * 24 * 3600.0
+
+Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=_YEAR)]
+"""A time to wait that timers can be set to: what a peer says must not end who waits."""
+
+Slot: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=1 << 64 - SLOT_SHIFT)]
+"""A slot with which the numbers of requests can be encoded."""
 
 
 class Hello(msgspec.Struct, array_like=True, tag=1, frozen=True):
@@ -82,8 +93,7 @@ class Welcome(msgspec.Struct, array_like=True, tag=2, frozen=True):
         features: what it can do beyond the protocol.
         outputs: the endpoint of its PULL.
         beat_every: seconds between two beats of the engine.
-        gone_after: seconds of silence after which the engine is gone; the API server: twice as
-            many.
+        gone_after: seconds of silence after which the API server is gone, for the engine.
         life: which of the engine's lives has begun with this; it is borne by what is of it.
     """
 
@@ -92,8 +102,8 @@ class Welcome(msgspec.Struct, array_like=True, tag=2, frozen=True):
     boot: int
     features: list[str]
     outputs: str
-    beat_every: float
-    gone_after: float
+    beat_every: Seconds
+    gone_after: Seconds
     life: int
 
 
@@ -221,7 +231,7 @@ class Ready(msgspec.Struct, array_like=True, tag=20, frozen=True):
 
     server: int
     boot: int
-    slot: int
+    slot: Slot
     life: int
 
 
@@ -326,3 +336,23 @@ class Leaving(msgspec.Struct, array_like=True, tag=22, frozen=True):
 FromEngine: TypeAlias = Hello | Beat
 FromEngineOutputs: TypeAlias = Outputs | Ready | Leaving
 FromServer: TypeAlias = Welcome | Refusal | BeatSeen | HelloAgain | Goodbye
+
+
+def as_read(message: T, kind: Any) -> T:
+    """Return a message as the other side reads it: a copy, which its author can't change.
+
+    For what users give once, and what is sent many times.
+
+    Args:
+        message: to be sent.
+        kind: the type by which it is read.
+
+    Raises:
+        Unencodable: it can't be sent, or not be read.
+    """
+    data = pack(message)
+    try:
+        read: T = decode_with(msgspec.msgpack.Decoder(kind).decode, data)
+    except Malformed as error:
+        raise Unencodable(message, f"who gets it can't read it: {error.reason}") from error
+    return read

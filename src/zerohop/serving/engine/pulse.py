@@ -19,6 +19,7 @@ import zerohop as zmq
 from zerohop.serving.codec import decode_with
 from zerohop.serving.engine.handshake import ServerLink
 from zerohop.serving.engine.messages import FromServer
+from zerohop.serving.engine.unreachable import end_when_unreachable
 from zerohop.serving.errors import Malformed
 
 TYPE_CHECKING = False
@@ -60,7 +61,7 @@ class Pulse:
         self._decode = msgspec.msgpack.Decoder(FromServer).decode
         self._encode = msgspec.msgpack.Encoder().encode
         self._context = zmq.Context()
-        self._links: list[tuple[str, zmq.Socket, ServerLink]] = []
+        self._links: list[tuple[str, zmq.Socket, zmq.Socket, ServerLink]] = []
         try:
             self._stopper = self._context.socket(zmq.PAIR)
             self._stopper.bind("inproc://stop")
@@ -70,8 +71,11 @@ class Pulse:
                 dealer = self._context.socket(zmq.DEALER)
                 dealer.routing_id, dealer.linger, dealer.sndhwm = routing_id, 0, _QUEUED
                 dealer.ipv6 = "[" in endpoint
+                end_when_unreachable(dealer)
+                broken = dealer.get_monitor_socket(zmq.EVENT_DISCONNECTED)
                 dealer.connect(endpoint)
-                self._links.append((endpoint, dealer, ServerLink(hello, time.monotonic())))
+                link = ServerLink(hello, time.monotonic())
+                self._links.append((endpoint, dealer, broken, link))
         except BaseException:
             self._context.destroy(linger=0)
             raise
@@ -88,12 +92,15 @@ class Pulse:
     def _run(self) -> None:
         poller = zmq.Poller()
         poller.register(self._stopped, zmq.POLLIN)
-        for _, dealer, _ in self._links:
+        for _, dealer, broken, _ in self._links:
             poller.register(dealer, zmq.POLLIN)
+            poller.register(broken, zmq.POLLIN)
         while True:
-            for endpoint, dealer, link in self._links:
+            for endpoint, dealer, broken, link in self._links:
+                if _has_something(broken):
+                    self._tell(endpoint, link.broke(time.monotonic()))
                 self._serve(endpoint, dealer, link)
-            soonest = min((link.next_deadline() for _, _, link in self._links), default=None)
+            soonest = min((link.next_deadline() for *_, link in self._links), default=None)
             wait = None if soonest is None else max(soonest - time.monotonic(), 0.001) * 1000
             if self._stopped in dict(poller.poll(wait)):
                 return
@@ -108,7 +115,8 @@ class Pulse:
                 message = decode_with(self._decode, frames[0])
             except Malformed as error:
                 self.malformed += 1
-                _log.warning("%s sent what can't be read: %s", endpoint, error)
+                if self.malformed & (self.malformed - 1) == 0:  # the first, the second, the fourth
+                    _log.warning("%s sent what can't be read: %s", endpoint, error)
                 continue
             self._tell(endpoint, link.receive(message, time.monotonic()))
         now = time.monotonic()
@@ -121,3 +129,13 @@ class Pulse:
 
     def _tell(self, endpoint: str, events: list[LinkEvent]) -> None:
         self.events.extend((endpoint, event) for event in events)
+
+
+def _has_something(socket: zmq.Socket) -> bool:
+    """Take all that has come, and return whether it was anything."""
+    has_something = False
+    with contextlib.suppress(zmq.Again):
+        while True:
+            socket.recv_multipart(zmq.DONTWAIT)
+            has_something = True
+    return has_something

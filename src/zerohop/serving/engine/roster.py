@@ -5,13 +5,13 @@ its boot token is the same (it has forgotten us then). Outputs are of a life tha
 nobody: they bear the boot token and the number of the life, and are numbered themselves, so that
 one that is lost shows.
 
-Of two processes with one id the one that came last counts. The other is refused from then on: it
-may be an old one that was taken for gone, and the two would take each other's place for ever.
+Of two processes with one id the one that came last counts. The other is refused while that one is
+here: it may be an old one that was taken for gone, and the two would take each other's place for
+ever.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -27,6 +27,7 @@ from zerohop.serving.engine.messages import (
     HelloAgain,
     Refusal,
     Welcome,
+    as_read,
 )
 
 TYPE_CHECKING = False
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Departure", "EngineStatus", "Member", "Roster"]
 
-_REPLACED = 256  # processes that are remembered: those that are still there say so every second
+_REMEMBERED = 256  # processes, by when they came first
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +126,15 @@ class Roster:
 
     def __init__(self, server: str, boot: int, outputs: str, patience: Patience) -> None:
         self._boot, self._patience = boot, patience
-        self._welcome = Welcome(
+        welcome = Welcome(
             PROTOCOL, server, boot, list(FEATURES), outputs,
-            patience.beat_every, patience.gone_after, 0,
+            patience.beat_every, patience.of_server, 0,
         )  # fmt: skip
+        self._welcome = as_read(welcome, Welcome)
         self._lives = count(1)
         self._by_engine: dict[str, Member] = {}
         self._by_boot: dict[int, Member] = {}
-        self._replaced: deque[int] = deque(maxlen=_REPLACED)  # their boot tokens
+        self._first: dict[int, int] = {}  # of each boot token: the first of its lives
         self.unwelcome = 0
 
     def member(self, engine: str) -> Member | None:
@@ -154,19 +156,21 @@ class Roster:
         refusal = find_mismatch(hello)
         if refusal is None and (hello.engine, hello.boot) != (identity.engine, identity.boot):
             refusal = Refusal("the engine's id", identity.engine, hello.engine)
-        if identity.boot in self._replaced:
-            refusal = self._another_has_its_place(identity)
+        refusal = refusal or self._another_has_its_place(identity)
         if refusal is not None:
             self.unwelcome += 1
             return refusal, None
         departure = None
         if (old := self._by_engine.get(identity.engine)) is not None:
-            if old.identity.boot == identity.boot:
-                departure = self._gone(old, "it joined anew")
-            else:
-                self._replaced.append(old.identity.boot)
+            if old.identity.boot != identity.boot:
                 departure = self._gone(old, "it has restarted")
+            elif old.slot is not None:
+                departure = self._gone(old, "it joined anew")
+            # Else it has said hello twice, as nobody was there yet to answer.
         member = Member(identity, hello.info, Liveness(self._patience, now), next(self._lives))
+        self._first.setdefault(identity.boot, member.life)
+        if len(self._first) > _REMEMBERED:
+            del self._first[next(iter(self._first))]
         self._by_engine[identity.engine] = self._by_boot[identity.boot] = member
         return self._welcome_to(member), departure
 
@@ -175,8 +179,8 @@ class Roster:
     ) -> tuple[BeatSeen | HelloAgain | Refusal | Welcome, Member | None]:
         """A beat came; return the answer, and the engine if it is to be sent a Start."""
         member = self._by_boot.get(identity.boot)
-        if identity.boot in self._replaced:
-            return self._another_has_its_place(identity), None
+        if (refusal := self._another_has_its_place(identity)) is not None:
+            return refusal, None
         if member is None or beat.server != self._boot:
             return HelloAgain(), None
         member.liveness.beat(beat.progress, now)
@@ -271,13 +275,14 @@ class Roster:
     def _welcome_to(self, member: Member) -> Welcome:
         return msgspec.structs.replace(self._welcome, life=member.life)
 
-    def _another_has_its_place(self, identity: Identity) -> Refusal:
-        """What a process is told whose id another one has taken."""
-        now = self._by_engine.get(identity.engine)
+    def _another_has_its_place(self, identity: Identity) -> Refusal | None:
+        """What a process is told whose id another one has taken that came later."""
+        here = self._by_engine.get(identity.engine)
+        first = self._first.get(identity.boot)
+        if here is None or first is None or first >= self._first.get(here.identity.boot, here.life):
+            return None
         return Refusal(
-            f"the process of engine {identity.engine}",
-            None if now is None else now.identity.boot,
-            identity.boot,
+            f"the process of engine {identity.engine}", here.identity.boot, identity.boot
         )
 
     def _gone(self, member: Member, reason: str) -> Departure:

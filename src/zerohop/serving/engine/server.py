@@ -31,6 +31,7 @@ from zerohop.serving.engine.messages import (
     Abort,
     Delta,
     Ended,
+    FromEngine,
     Hello,
     Leaving,
     Outputs,
@@ -40,9 +41,11 @@ from zerohop.serving.engine.messages import (
     Start,
     UtilityCall,
     UtilityResult,
+    as_read,
 )
 from zerohop.serving.engine.outbox import Outbox, Step, by_slot
 from zerohop.serving.engine.pulse import Pulse
+from zerohop.serving.engine.unreachable import end_when_unreachable
 from zerohop.serving.errors import Malformed, ProtocolMismatch, Unencodable
 
 TYPE_CHECKING = False
@@ -110,6 +113,7 @@ class EngineServer:
 
     Raises:
         ValueError: the id is empty, or longer than 200 octets.
+        Unencodable: something in ``info`` or ``requires`` can't be told to API servers.
         ZMQError: an endpoint can't be connected to.
     """
 
@@ -140,13 +144,17 @@ class EngineServer:
         self._decoder = PayloadDecoder(Request[payload] | Start | Abort | UtilityCall)
         self._head = PayloadDecoder(RequestHead)
         identity = Identity(engine, self.boot)
-        hello = Hello(PROTOCOL, engine, self.boot, list(FEATURES), list(requires), dict(info or {}))
+        hello = as_read(
+            Hello(PROTOCOL, engine, self.boot, list(FEATURES), list(requires), dict(info or {})),
+            FromEngine,
+        )
         self._context = zmq.Context()
         try:
             self._dealer = self._context.socket(zmq.DEALER)
             self._dealer.routing_id, self._dealer.linger = identity.routing_id(b"r"), 0
             for endpoint in endpoints:
                 self._dealer.ipv6 = "[" in endpoint
+                end_when_unreachable(self._dealer)
                 self._dealer.connect(endpoint)
             self._pulse = Pulse(hello, identity.routing_id(b"p"), endpoints)
         except BaseException:
@@ -237,10 +245,10 @@ class EngineServer:
         """Say goodbye, after all outputs, and end. What is open ends as ``EngineDead``."""
         if self._context.closed:
             return
+        reason = _encodable(reason)
         for server in self._servers.values():
             with contextlib.suppress(zmq.ZMQError):
-                leaving = Leaving(server.boot, self.boot, _encodable(reason))
-                server.push.send(self._encoder.frames(leaving)[0])
+                server.push.send(self._encoder.frames(Leaving(server.boot, self.boot, reason))[0])
             server.push.close(linger=_LINGER_MS)
         self._servers.clear()
         self._slots.clear()
@@ -258,7 +266,7 @@ class EngineServer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close("it was closed" if error is None else f"{type(error).__name__}: {error}")
+        self.close("it was closed" if error is None else _words_for(error))
 
     # What comes
 
@@ -342,7 +350,7 @@ class EngineServer:
                 why = f"its result has no form on the wire: {error}"
                 result = UtilityResult(call.number, _encodable(why))
             except Exception as error:  # noqa: BLE001 - the caller's to deal with, over there
-                result = UtilityResult(call.number, _encodable(f"{type(error).__name__}: {error}"))
+                result = UtilityResult(call.number, _words_for(error))
         server.outbox.results.append(result)
         self._owing.add(server.outbox.slot)
         self._pay()
@@ -372,6 +380,7 @@ class EngineServer:
         push = self._context.socket(zmq.PUSH)
         push.sndhwm, push.linger = self._limit, 0
         push.sndtimeo = 0  # a flag in each call would cost the fast way
+        end_when_unreachable(push)
         outputs = reachable_from(joined.welcome.outputs, endpoint)
         try:
             push.ipv6 = "[" in outputs
@@ -507,6 +516,14 @@ def _put(server: _Joined, frames: list[Any]) -> bool:
     return True
 
 
-def _encodable(text: str) -> str:
+def _encodable(text: object) -> str:
     """Words of an engine, which may be anything, such that they can be sent."""
-    return text[:_LONGEST].encode(errors="backslashreplace").decode()
+    try:
+        words = str(text)
+    except Exception as failure:  # noqa: BLE001 - of the value's own making
+        words = f"(its text raised {type(failure).__name__})"
+    return words[:_LONGEST].encode(errors="backslashreplace").decode()
+
+
+def _words_for(error: BaseException) -> str:
+    return f"{_encodable(type(error).__name__)}: {_encodable(error)}"
