@@ -1,5 +1,6 @@
 """Operations and their handlers: all of them, or the server does not start."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +15,7 @@ from zerohop.serving.control.protocol import (
     Protocol,
     Refusal,
 )
-from zerohop.serving.errors import MissingHandlers, RequestRefused
+from zerohop.serving.errors import MissingHandlers, RequestRefused, Unencodable
 
 CACHE = Protocol(
     "cache",
@@ -64,6 +65,10 @@ class TestDeclaration:
 
     def test_a_handler_that_tells_nothing_of_itself_is_taken_at_its_word(self):
         Handlers(CACHE, handlers(store=max))
+
+    def test_a_protocol_whose_name_has_no_form_is_a_mistake(self):
+        with pytest.raises(Unencodable):
+            Protocol("caf\udce9")
 
     @pytest.mark.parametrize("second", [Operation("store"), Operation("put", number=6)])
     def test_no_two_operations_have_one_name_or_number(self, second):
@@ -115,6 +120,26 @@ class TestRequest:
         assert anything.find(encode_call(1, "do")).arguments == ()
         assert anything.find(encode_call(1, "do", 1, "b", None)).arguments == (1, "b", None)
         assert anything.find([pack(1), pack("do"), b"\xc1"]).kind == "wrong_arguments"
+
+    @pytest.mark.parametrize(
+        ("failure", "reason"),
+        [
+            (LookupError("no"), "argument 1 of 'do': LookupError: no"),
+            (SystemExit(), "argument 1 of 'do': SystemExit"),
+            (ValueError("caf\udce9"), "argument 1 of 'do': caf\\udce9"),
+        ],
+    )
+    def test_whose_argument_is_of_a_type_that_raises_is_refused(self, failure, reason):
+        class Choosy(msgspec.Struct):
+            n: int
+
+            def __post_init__(self):
+                raise failure
+
+        choosy = Handlers(Protocol("any", (Operation("do", (Choosy,)),)), {"do": lambda a: a})
+        found = choosy.find(encode_call(1, "do", {"n": 1}))
+        assert (found.kind, found.reason) == ("wrong_arguments", reason)
+        assert unpack(found.frames[1]) == f"refused: {reason}"
 
     def test_of_a_stream_is_passed_on(self, cache):
         assert cache.find([pack(1), b"", b"ack"]) == Credit(pack(1), True)

@@ -228,6 +228,9 @@ class Handlers:
             except Malformed as error:
                 reason = f"argument {number} of {operation.name!r}: {error.reason}"
                 return self._refuse(request, "wrong_arguments", reason)
+            except BaseException as error:  # noqa: BLE001 - a type of the user's may raise any
+                reason = f"argument {number} of {operation.name!r}: {words_for(error)}"
+                return self._refuse(request, "wrong_arguments", reason)
         return Call(request, operation, handler, tuple(arguments))
 
     def answer(self, call: Call, result: Any) -> list[bytes] | Refusal:
@@ -249,6 +252,7 @@ class Handlers:
         return self._refuse(call.request, "failed", reason)
 
     def _refuse(self, request: Request, kind: Complaint | None, reason: str) -> Refusal:
+        reason = text_of(reason)
         return Refusal(refusal(request, reason, self._release), kind, reason)
 
     def _refuse_unread(self, frames: Sequence[bytes], reason: str) -> Refusal:

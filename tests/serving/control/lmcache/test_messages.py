@@ -19,7 +19,7 @@ from zerohop.serving.control.lmcache.messages import (
     encode_message,
     request_of,
 )
-from zerohop.serving.errors import Malformed
+from zerohop.serving.errors import Malformed, Unencodable
 
 REGISTER = Register("i", 0, "127.0.0.1", 8001)
 OPERATIONS = Operations("i", 0, "cpu", [WorkerOperation("admit", 5, 0)])
@@ -34,6 +34,11 @@ def test_each_is_a_map_with_its_type():
         "port": 8001,
         "peer_init_url": None,
     }
+
+
+def test_what_has_no_form_is_told_to_who_gives_it():
+    with pytest.raises(Unencodable):
+        encode_message(Operations("i", 0, "cpu", [WorkerOperation("admit", 2**64, 0)]))
 
 
 def test_operations_are_maps_without_a_type():

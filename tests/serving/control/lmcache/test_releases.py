@@ -5,6 +5,7 @@ import pytest
 from zerohop.serving.control.lmcache.releases import (
     OPERATIONS,
     RELEASES,
+    check_release,
     operation_name,
     operation_number,
 )
@@ -50,6 +51,12 @@ def test_from_0_5_6_on_a_number_that_was_retired_is_nobodys():
 
 def test_an_operation_that_goes_by_its_name_has_no_number():
     assert operation_number("subscribe_kv_events") is None
+
+
+def test_a_release_that_is_not_known_is_told_with_those_that_are():
+    assert check_release("0.5.3") == "0.5.3"
+    with pytest.raises(ValueError, match=r"no release '0\.4\.8' of LMCache is known: 0\.3\.9"):
+        check_release("0.4.8")
 
 
 def test_no_release_is_made_up():

@@ -20,6 +20,7 @@ from zerohop.serving.control.lmcache.messages import (
     SyncStatusReply,
 )
 from zerohop.serving.control.lmcache.reporter import LmcacheReporter
+from zerohop.serving.errors import Unencodable
 
 WHO = Register("i", 0, "127.0.0.1", 1)
 WELCOME = RegisterReply({"heartbeat_url": "127.0.0.1:9"})
@@ -94,8 +95,42 @@ class TestRegistration:
         reporter.leave()
         assert at(reporter, 100.0) == [("push", Deregister("i", 0, "127.0.0.1", 1))]
 
+    @pytest.mark.parametrize("message", [WELCOME, SYNC, SyncStatusReply("i_0_1", True, 1.0, True)])
+    def test_that_ends_before_a_reply_ends_all_the_same(self, message):
+        """It is closed soon after its start, or while it syncs: what is under way arrives."""
+        reporter = make()
+        at(reporter, 0.0)
+        reporter.admit(1)
+        reporter.leave()
+        reporter.receive(message, 0.0)
+        reporter.admit(2)
+        assert kinds(at(reporter, 100.0)) == [Deregister]
+        assert reporter.next_deadline() is None
+
+    @pytest.mark.parametrize(
+        ("who", "location"),
+        [
+            (Register("caf\udce9", 0, "127.0.0.1", 1), "cpu"),
+            (Register("i", 2**64, "", 1), "cpu"),
+            (WHO, "\udce9"),
+        ],
+    )
+    def test_that_has_no_form_is_told_to_who_gives_it(self, who, location):
+        with pytest.raises(Unencodable):
+            LmcacheReporter(who, location, repeat(0.5))
+
 
 class TestOperations:
+    @pytest.mark.parametrize(
+        ("key", "error"), [(2**64, Unencodable), (-(2**63) - 1, Unencodable), (True, TypeError)]
+    )
+    def test_of_a_key_without_a_form_are_told_to_who_gives_it(self, reporter, key, error):
+        with pytest.raises(error):
+            reporter.admit(key)
+        reporter.admit(5)
+        [(_, message)] = at(reporter, 0.0)
+        assert [each.key for each in message.operations] == [5]
+
     def test_are_numbered_in_order_and_sent_together(self, reporter):
         reporter.admit(5)
         reporter.admit(5)

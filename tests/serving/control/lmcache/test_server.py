@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextlib import ExitStack
 
 import pytest
 
@@ -17,11 +18,15 @@ from zerohop.serving import (
     SyncLmcacheController,
     SyncLmcacheServer,
     SyncLmcacheWorker,
+    Unencodable,
 )
 from zerohop.serving.control.lmcache.frames import PINGABLE, ping_request
 from zerohop.serving.control.lmcache.messages import (
     Failure,
+    Heartbeat,
+    HeartbeatReply,
     Register,
+    RegisterReply,
     decode_message,
     encode_message,
 )
@@ -144,6 +149,32 @@ class TestMpServer:
         ):
             client.ping()
 
+    def test_of_a_release_that_nobody_knows_does_not_start(self):
+        for start in (
+            lambda: SyncLmcacheServer(release="9.9"),
+            lambda: SyncLmcacheClient("tcp://127.0.0.1:1", release="9.9"),
+        ):
+            with pytest.raises(ValueError, match=r"no release '9\.9' of LMCache is known: 0\.3\.9"):
+                start()
+
+    def test_is_not_given_a_chunk_size_that_cannot_be_told(self):
+        with pytest.raises(Unencodable):
+            SyncLmcacheServer(chunk_size=2**64)
+
+    def test_pings_in_the_users_way_and_knows_all_the_same_who_does(self):
+        wells = iter([True, False])
+        with (
+            SyncLmcacheServer(handlers={"ping": lambda instance_id: next(wells)}) as server,
+            SyncLmcacheClient(server.endpoint, timeout=SECONDS) as client,
+        ):
+            client.call("register_kv_cache_engine_driven_context", CONTEXT)
+            assert [client.ping(7), client.ping(7)] == [True, False]
+            assert [each.has_pinged for each in server.instances] == [True]
+
+    def test_looks_at_the_arguments_of_the_users_ping(self):
+        with pytest.raises(TypeError, match="the handler of 'ping' cannot take its 1 arguments"):
+            SyncLmcacheServer(handlers={"ping": lambda: True})
+
     def test_is_served_on_an_event_loop_too(self):
         async def body():
             async def clear(force=False):
@@ -162,6 +193,28 @@ class TestMpServer:
                 assert server.counts == {"failed": 1}
 
         asyncio.run(body(), debug=True)
+
+
+def register_raw(dealer, controller):
+    """What a worker is told when it registers."""
+    dealer.linger, dealer.rcvtimeo = 0, int(SECONDS * 1000)
+    dealer.connect(controller.reply_endpoint)
+    dealer.send(encode_message(Register(*WHO, "127.0.0.1", 1)))
+    return decode_message(dealer.recv_multipart()[1]).extra_config
+
+
+def heartbeats_of(controller):
+    """The list that its heartbeats are put into from now on."""
+    beats, receive = [], controller._table.receive
+
+    def listen(message, now):
+        if isinstance(message, Heartbeat):
+            beats.append(message)
+        return receive(message, now)
+
+    with controller.changed:
+        controller._table.receive = listen
+    return beats
 
 
 @pytest.fixture
@@ -240,6 +293,25 @@ class TestController:
             dealer.close()
         assert len(caplog.records) == 1
 
+    def test_says_where_to_beat_by_a_host_that_can_be_reached(self):
+        everywhere = "tcp://*:*"
+        with pytest.raises(ValueError, match=r"tcp://0\.0\.0\.0:.* name the host by which workers"):
+            SyncLmcacheController(heartbeat=everywhere)
+        with SyncLmcacheController(heartbeat=everywhere, heartbeat_host="localhost") as controller:
+            port = controller.heartbeat_endpoint.rpartition(":")[2]
+            with zmq.Context() as context, context.socket(zmq.DEALER) as dealer:
+                assert register_raw(dealer, controller) == {"heartbeat_url": f"localhost:{port}"}
+
+    def test_is_beaten_over_ipc(self, tmp_path):
+        with (
+            SyncLmcacheController(heartbeat=f"ipc://{tmp_path}/beats") as controller,
+            start_worker(controller) as worker,
+        ):
+            beats = heartbeats_of(controller)
+            worker.admit(1)
+            wait_for(lambda: is_right_with(controller, {1}))
+            wait_for(lambda: len(beats) > 2)
+
     def test_understands_json_and_requests_without_a_delimiter(self, controller):
         with zmq.Context() as context, context.socket(zmq.DEALER) as dealer:
             dealer.linger, dealer.rcvtimeo = 0, int(SECONDS * 1000)
@@ -253,3 +325,72 @@ class TestController:
             dealer.send(encode_message(Register(*WHO, "127.0.0.1", 1)))
             dealer.recv_multipart()
             assert controller.workers() == [("j", 3), WHO]
+
+
+class Scripted:
+    """A controller that says what it is told to."""
+
+    def __init__(self, stack, heartbeat):
+        context = stack.enter_context(zmq.Context())
+        self.pull, self.reply, self.heartbeats = (
+            stack.enter_context(context.socket(kind)) for kind in (zmq.PULL, zmq.ROUTER, zmq.ROUTER)
+        )
+        for socket in (self.pull, self.reply, self.heartbeats):
+            socket.linger, socket.rcvtimeo = 0, int(SECONDS * 1000)
+            socket.bind("tcp://127.0.0.1:*")
+        self.worker = stack.enter_context(
+            SyncLmcacheWorker(
+                self.pull.last_endpoint.decode(),
+                self.reply.last_endpoint.decode(),
+                Register(*WHO, "127.0.0.1", 1),
+                period=0.1,
+            )
+        )
+        self.route, *_ = self.reply.recv_multipart()
+        port = self.heartbeats.last_endpoint.decode().rpartition(":")[2]
+        self.welcome = RegisterReply({"heartbeat_url": heartbeat.format(port=port)})
+
+    def say(self, *frames):
+        self.reply.send_multipart([self.route, *frames])
+
+
+class TestWorker:
+    @pytest.mark.parametrize("url", ["0.0.0.0:{port}", "tcp://0.0.0.0:{port}", "127.0.0.1:{port}"])
+    def test_beats_at_the_host_that_it_reaches_the_controller_by(self, url):
+        with ExitStack() as stack:
+            controller = Scripted(stack, url)
+            controller.say(b"", encode_message(controller.welcome))
+            for _ in range(2):
+                route, empty, beat = controller.heartbeats.recv_multipart()
+                assert isinstance(decode_message(beat), Heartbeat)
+                reply = encode_message(HeartbeatReply())
+                controller.heartbeats.send_multipart([route, empty, reply])
+
+    @pytest.mark.parametrize("url", ["nowhere", "ipc://", "tcp://127.0.0.1:99999", ""])
+    def test_is_not_ended_by_what_it_is_told_or_cannot_read(self, url, caplog):
+        with ExitStack() as stack:
+            controller = Scripted(stack, url)
+            controller.say(b"\xc1")
+            controller.say(b"", b"", b"")
+            controller.say(b"", encode_message(controller.welcome))
+            wait_for(lambda: controller.worker.malformed == 3)
+            controller.worker.admit(1)
+            assert decode_message(controller.pull.recv()).operations[0].key == 1
+        assert len(caplog.records) == 1
+
+    @pytest.mark.parametrize(("key", "error"), [(2**64, Unencodable), ("abc", TypeError)])
+    def test_says_of_a_key_without_a_form_to_who_gives_it_and_goes_on(self, controller, key, error):
+        with start_worker(controller) as worker:
+            with pytest.raises(error):
+                worker.admit(1, key)
+            worker.evict(key)
+            worker.admit(2)
+            wait_for(lambda: is_right_with(controller, {1, 2}))
+
+    def test_of_a_name_without_a_form_does_not_start(self, controller):
+        with pytest.raises(Unencodable):
+            SyncLmcacheWorker(
+                controller.pull_endpoint,
+                controller.reply_endpoint,
+                Register("caf\udce9", 0, "127.0.0.1", 1),
+            )
