@@ -764,6 +764,48 @@ def test_an_api_server_takes_listeners_that_it_has_inherited(place, ipc_director
     run(body())
 
 
+def test_a_reader_may_close_the_client(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_in_thread(client.endpoint):
+                await client.wait_for_engines(timeout=10)
+                others = [client.generate({"tokens": None}) for _ in range(3)]
+                async for _ in client.generate({"tokens": 2}):
+                    await client.aclose()
+                    break
+                for stream in others:
+                    with pytest.raises(EngineDead):
+                        await tokens_of(stream)
+
+    run(body())
+
+
+def test_what_ends_the_loop_in_a_reader_does_not_end_the_reading(place):
+    async def read_and_exit(client):
+        await anext(client.generate({"tokens": None}))
+        raise SystemExit
+
+    async def read(client):
+        return await asyncio.wait_for(tokens_of(client.generate({"tokens": 50})), 20)
+
+    async def opened():
+        return await EngineClient(place.free(), patience=PATIENT).__aenter__()
+
+    loop = asyncio.new_event_loop()
+    try:
+        client = loop.run_until_complete(opened())
+        with engine_in_thread(client.endpoint):
+            loop.run_until_complete(client.wait_for_engines(timeout=10))
+            reading, exiting = (loop.create_task(each(client)) for each in (read, read_and_exit))
+            with pytest.raises(SystemExit):
+                loop.run_forever()
+            assert isinstance(exiting.exception(), SystemExit)
+            assert loop.run_until_complete(reading) == (list(range(49, -1, -1)), "length")
+            loop.run_until_complete(client.aclose())
+    finally:
+        loop.close()
+
+
 def test_a_client_that_is_not_running_says_so(place):
     async def body():
         client = EngineClient(place.free())

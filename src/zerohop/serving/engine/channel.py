@@ -278,20 +278,25 @@ class Channel:
         if self._is_closed:
             return
         self._coming = None
+        try:
+            self._read_and_wake(came)
+        finally:  # a reader may have ended the loop, which may go on nevertheless
+            if self._coming is None and not self._is_closed:
+                self.loop.call_soon(self._read_outputs)
+
+    def _read_and_wake(self, came: Any) -> None:
         now = self.loop.time()
         if came is not None:
             self._take_outputs(came.result(), now)
             self.wakes.run()  # before it is looked for more: somebody has waited long enough
         receive, over = self._pull.recv_multipart, now + _TURN
-        while self.loop.time() < over:
+        while self.loop.time() < over and not self._is_closed:
             coming: Any = receive()
             if not coming.done():
                 self._coming = coming
                 coming.add_done_callback(self._read_outputs)
                 break
             self._take_outputs(coming.result(), now)
-        else:
-            self.loop.call_soon(self._read_outputs)
         self.wakes.run()
 
     def _take_outputs(self, frames: list[bytes], now: float) -> None:
