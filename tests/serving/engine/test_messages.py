@@ -23,16 +23,15 @@ from zerohop.serving.engine.messages import (
     HelloAgain,
     Leaving,
     Outputs,
-    OutputsHead,
     Ready,
     Refusal,
     Request,
-    RequestHead,
     Start,
     UtilityCall,
     UtilityResult,
     Welcome,
     as_read,
+    first_numbers,
 )
 from zerohop.serving.errors import Unencodable
 
@@ -50,8 +49,6 @@ SAMPLES = [
     (TO_LOOP, Request(1 << 40 | 1, {"ids": [1]}, 3, 2.5)),
     (TO_LOOP, Abort([1, 2])),
     (TO_LOOP, UtilityCall(1, "reset", [1, "x"])),
-    (RequestHead, RequestHead(1 << 40 | 1)),
-    (OutputsHead, OutputsHead(1, 2, 3, 4)),
     (FromEngineOutputs, Ready(1, 2, 3, 4)),
     (FromEngineOutputs, Leaving(1, 2, "closed")),
     (
@@ -135,3 +132,20 @@ def test_what_is_sent_later_is_read_now_and_does_not_change():
 def test_what_could_not_be_sent_or_read_later_is_told_now(told):
     with pytest.raises(Unencodable):
         as_read(Hello(1, "e0", 7, info=told), FromEngine)
+
+
+@given(numbers=st.lists(st.integers(0, 2**64 - 1), max_size=10), rest=st.binary(max_size=5))
+def test_the_numbers_that_a_message_begins_with_can_be_read_whatever_follows(numbers, rest):
+    header = msgspec.msgpack.encode([*numbers, "the rest"])[: -len("the rest")] + rest
+    assert first_numbers(header, 10) == numbers
+    assert first_numbers(header, 3) == numbers[:3]
+
+
+@given(header=st.binary(max_size=40))
+def test_any_octets_begin_with_some_numbers_or_none(header):
+    assert all(0 <= number < 2**64 for number in first_numbers(header, 5))
+
+
+@pytest.mark.parametrize("header", [b"", b"\x09", b"\x95", b"\xdc\x00\x05\x01", b"\x95\xcd\x01"])
+def test_what_is_cut_off_or_no_array_begins_with_none(header):
+    assert first_numbers(header, 5) == []

@@ -219,6 +219,38 @@ def test_octets_that_are_no_message_do_not_end_the_engine(api):
         assert engine.last_malformed.data == b"\xc1"
 
 
+def nested(depth):
+    """A payload that is deeper than whoever reads it can go."""
+    return b"\x91" * depth + b"\x01"
+
+
+def test_who_asked_is_told_that_it_could_not_be_read_whatever_is_wrong_with_it(api):
+    with EngineServer(api.endpoint, engine="e0") as engine:
+        joined(engine, api)
+        for tag, count in ((9, 1), (11, 2)):
+            head = b"\x95" + encode(tag) + encode(api.number(count))
+            api.router.send_multipart([api.loop, head + nested(5000)])
+        while engine.malformed < 2:
+            engine.receive(0.01)
+        (ended,) = api.next().ended
+        assert (ended.number, ended.kind) == (api.number(1), "refused")
+        assert ended.text == "its payload can't be read: it is nested too deeply"
+        (result,) = api.next().results
+        assert result.number == api.number(2)
+        assert result.failure.startswith("its arguments can't be read")
+
+
+@pytest.mark.parametrize("wrong", [{"max_requests": 1.5}, {"outputs_limit": "many"}])
+def test_a_limit_is_a_whole_number(api, wrong):
+    with pytest.raises(TypeError):
+        EngineServer(api.endpoint, engine="e0", **wrong)
+
+
+def test_a_utility_has_a_name(api):
+    with EngineServer(api.endpoint, engine="e0") as engine, pytest.raises(TypeError):
+        engine.utility(5, len)
+
+
 def test_an_api_server_that_is_gone_loses_its_requests(api):
     with EngineServer(api.endpoint, engine="e0") as engine:
         joined(engine, api)

@@ -9,7 +9,6 @@ alive and what that means is decided in :mod:`~zerohop.serving.engine.streams` a
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import secrets
@@ -33,10 +32,10 @@ from zerohop.serving.engine.messages import (
     Hello,
     Leaving,
     Outputs,
-    OutputsHead,
     Ready,
     Refusal,
     Start,
+    first_numbers,
 )
 from zerohop.serving.engine.roster import Roster
 from zerohop.serving.engine.streams import StreamTable
@@ -149,7 +148,6 @@ class Channel:
         self._aborts: dict[bytes, list[int]] = {}
         self._control = msgspec.msgpack.Decoder(FromEngine).decode
         self._decoder = PayloadDecoder(FromEngineOutputs)
-        self._head = PayloadDecoder(OutputsHead)
         self._tasks: list[asyncio.Task[None]] = []
         self._coming: Any = None  # the outputs that are waited for
         self._timer: asyncio.TimerHandle | None = None
@@ -323,12 +321,15 @@ class Channel:
 
     def _give_up(self, frames: list[bytes], now: float) -> None:
         """Outputs can't be read: what is lost with them would be silence. Their engine is gone."""
-        with contextlib.suppress(Malformed):
-            head = self._head.message(frames)
-            counts, departure = self.roster.outputs(head, now)
-            if counts and (who := self.roster.of(head.boot)):
-                departure = self.roster.leave(who.identity, f"outputs {head.seq} can't be read")
-            self._depart(departure)
+        match first_numbers(frames[0], 5):
+            case [21, server, boot, life, seq]:  # Outputs
+                outputs = Outputs(server, boot, life, seq)
+            case _:
+                return
+        counts, departure = self.roster.outputs(outputs, now)
+        if counts and (who := self.roster.of(outputs.boot)):
+            departure = self.roster.leave(who.identity, f"outputs {outputs.seq} can't be read")
+        self._depart(departure)
 
     def _deliver(self, outputs: Outputs) -> None:
         streams = self.streams

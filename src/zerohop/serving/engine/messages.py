@@ -40,16 +40,15 @@ __all__ = [
     "HelloAgain",
     "Leaving",
     "Outputs",
-    "OutputsHead",
     "Ready",
     "Refusal",
     "Request",
-    "RequestHead",
     "Start",
     "UtilityCall",
     "UtilityResult",
     "Welcome",
     "as_read",
+    "first_numbers",
 ]
 
 PROTOCOL = 1
@@ -58,6 +57,8 @@ _YEAR = 366 * 24 * 3600.0
 
 Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=_YEAR)]
 """A time to wait that timers can be set to: what a peer says must not end who waits."""
+
+_WIDTHS = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}  # of unsigned numbers in msgpack, in octets
 
 Slot: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=1 << 64 - SLOT_SHIFT)]
 """A slot with which the numbers of requests can be encoded."""
@@ -189,12 +190,6 @@ class Request(msgspec.Struct, Generic[T], array_like=True, tag=9, frozen=True):
     deadline: float | None = None
 
 
-class RequestHead(msgspec.Struct, array_like=True, tag=9, frozen=True):
-    """Which request it is, where the rest of it can't be read."""
-
-    number: int
-
-
 class Abort(msgspec.Struct, array_like=True, tag=10, frozen=True):
     """Nobody wants these requests any more.
 
@@ -310,15 +305,6 @@ class Outputs(msgspec.Struct, array_like=True, tag=21, frozen=True):
     results: list[UtilityResult] = []
 
 
-class OutputsHead(msgspec.Struct, array_like=True, tag=21, frozen=True):
-    """Whose outputs they are, where the rest of them can't be read."""
-
-    server: int
-    boot: int
-    life: int
-    seq: int
-
-
 class Leaving(msgspec.Struct, array_like=True, tag=22, frozen=True):
     """The engine is about to go. After its outputs, or those would be overtaken.
 
@@ -356,3 +342,26 @@ def as_read(message: T, kind: Any) -> T:
     except Malformed as error:
         raise Unencodable(message, f"who gets it can't read it: {error.reason}") from error
     return read
+
+
+def first_numbers(header: bytes, count: int) -> list[int]:
+    """Return the numbers that a message begins with, of which the first is its tag.
+
+    They say whose it is where the message can't be read: what is wrong with the rest of it, cut
+    off, of another type, nested too deeply, is not looked at.
+
+    Args:
+        header: the first frame of the message.
+        count: how many numbers, at most.
+    """
+    numbers: list[int] = []
+    at = 1  # behind the head of the array
+    while at < len(header) and len(numbers) < count and 0x90 <= header[0] <= 0x9F:
+        number, at = header[at], at + 1
+        if number >= 0x80:
+            width = _WIDTHS.get(number)
+            if width is None or at + width > len(header):
+                break
+            number, at = int.from_bytes(header[at : at + width], "big"), at + width
+        numbers.append(number)
+    return numbers

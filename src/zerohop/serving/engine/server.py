@@ -37,11 +37,11 @@ from zerohop.serving.engine.messages import (
     Outputs,
     Ready,
     Request,
-    RequestHead,
     Start,
     UtilityCall,
     UtilityResult,
     as_read,
+    first_numbers,
 )
 from zerohop.serving.engine.outbox import Outbox, Step, by_slot
 from zerohop.serving.engine.pulse import Pulse
@@ -134,7 +134,8 @@ class EngineServer:
         self.last_malformed: Malformed | None = None
         self.refusals: dict[str, ProtocolMismatch] = {}
         self._mismatch: ProtocolMismatch | None = None  # to be raised
-        self._endpoints, self._limit, self._max_requests = endpoints, outputs_limit, max_requests
+        self._endpoints, self._limit = endpoints, index(outputs_limit)
+        self._max_requests = None if max_requests is None else index(max_requests)
         self._utilities: dict[str, Callable[..., Any]] = {}
         self._servers: dict[int, _Joined] = {}  # by slot
         self._slots: dict[int, int] = {}  # by boot token
@@ -142,7 +143,6 @@ class EngineServer:
         self._owing: set[int] = set()  # slots of those who are owed something
         self._encoder = PayloadEncoder()
         self._decoder = PayloadDecoder(Request[payload] | Start | Abort | UtilityCall)
-        self._head = PayloadDecoder(RequestHead)
         identity = Identity(engine, self.boot)
         hello = as_read(
             Hello(PROTOCOL, engine, self.boot, list(FEATURES), list(requires), dict(info or {})),
@@ -178,6 +178,8 @@ class EngineServer:
             name: by which it is called.
             function: gets the arguments; what it returns, or raises, is sent back.
         """
+        if not isinstance(name, str):
+            raise TypeError(f"a utility is called by a str, not {name!r}")
         self._utilities[name] = function
 
     def receive(self, timeout: float | None = None) -> News:
@@ -319,10 +321,12 @@ class EngineServer:
         self.last_malformed = error
         if self.malformed & (self.malformed - 1) == 0:  # the first, the second, the fourth ...
             _log.warning("message %d that can't be read: %s", self.malformed, error)
-        with contextlib.suppress(Malformed):
-            # A request whose payload is wrong has a number: who asked is told.
-            number = self._head.message(frames).number
-            self.refuse(number, f"its payload can't be read: {error.reason}")
+        match first_numbers(frames[0], 2):  # who asked is told
+            case [9, number]:  # a Request
+                self.refuse(number, f"its payload can't be read: {error.reason}")
+            case [11, number]:  # a UtilityCall
+                why = _encodable(f"its arguments can't be read: {error.reason}")
+                self._answer(UtilityResult(number, why))
 
     def _start(self, boot: int, news: News) -> None:
         if boot not in self._slots and self._pulse.events:
@@ -341,7 +345,8 @@ class EngineServer:
         function = self._utilities.get(call.name)
         if function is None:
             have = ", ".join(sorted(self._utilities)) or "none"
-            result = UtilityResult(call.number, f"there is no such utility (there are: {have})")
+            why = _encodable(f"there is no such utility (there are: {have})")
+            result = UtilityResult(call.number, why)
         else:
             try:
                 result = UtilityResult(call.number, None, self._encoder.lift(function(*call.args)))
@@ -351,9 +356,14 @@ class EngineServer:
                 result = UtilityResult(call.number, _encodable(why))
             except Exception as error:  # noqa: BLE001 - the caller's to deal with, over there
                 result = UtilityResult(call.number, _words_for(error))
-        server.outbox.results.append(result)
-        self._owing.add(server.outbox.slot)
-        self._pay()
+        self._answer(result)
+
+    def _answer(self, result: UtilityResult) -> None:
+        slot = result.number >> SLOT_SHIFT
+        if (server := self._servers.get(slot)) is not None:
+            server.outbox.results.append(result)
+            self._owing.add(slot)
+            self._pay()
 
     # What the pulse has heard
 
