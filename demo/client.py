@@ -128,7 +128,7 @@ class EngineProcess:
             await asyncio.wait({future, self._death}, return_when=asyncio.FIRST_COMPLETED)
             if future.done():
                 return future.result()
-            raise EngineDead(_ENGINE, f"its process {await self.how_it_ended()}")
+            raise EngineDead(_ENGINE, "its process has ended")
         finally:
             future.cancel()
 
