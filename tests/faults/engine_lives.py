@@ -26,13 +26,13 @@ HOUR = 3600.0
 EVER = 1_000_000  # tokens of a request that is not meant to finish
 
 
-async def until(condition, *tasks, within=SOON):
-    """Wait until something is so, while tasks go on."""
-    async with asyncio.timeout(within):
-        while not condition():
-            for task in tasks:
-                assert not task.done(), task.exception()
-            await asyncio.sleep(0.003)
+async def until(condition, traffic, within=SOON):
+    """Wait until something is so, while traffic goes on."""
+    give_up = asyncio.get_running_loop().time() + within
+    while not condition():
+        assert asyncio.get_running_loop().time() < give_up, str(traffic)
+        assert not traffic.going.done(), traffic.going.exception()
+        await asyncio.sleep(0.003)
 
 
 def engine_life(life, engine, *endpoints):
@@ -44,7 +44,7 @@ def engine_life(life, engine, *endpoints):
         server.utility("tags", lambda: [request.payload["tag"] for request, _ in running.values()])
         server.utility("descriptors", lambda: len(os.listdir("/proc/self/fd")))
         while not end.is_set():
-            news = server.receive(0.001 if running else 0.05)
+            news = server.receive(0.005 if running else 0.05)
             running |= {request.number: (request, itertools.count()) for request in news.requests}
             deltas = []
             for number in news.aborted:
@@ -69,6 +69,7 @@ class Traffic:
         tags: of the requests.
 
     Attributes:
+        going: ends with the last of them.
         ends: how many ended in what.
         dead: the engines' lives that requests ended with.
     """
@@ -78,8 +79,15 @@ class Traffic:
         self._is_over = False
         self.ends, self.dead = Counter(), set()
 
-    async def go_on(self, patient, impatient):
-        """Have so many tasks of either kind; return when it is over, and all have ended."""
+    def __str__(self):
+        client = self._client
+        return f"{self.ends}, stale {client.stale}, malformed {client.malformed}: {client.engines}"
+
+    def start(self, patient, impatient):
+        """Have so many tasks of either kind."""
+        self.going = asyncio.create_task(self._go_on(patient, impatient))
+
+    async def _go_on(self, patient, impatient):
         async with asyncio.TaskGroup() as group:
             for _ in range(patient):
                 group.create_task(self._until_it_is_over(self.one_without_end))
@@ -87,6 +95,7 @@ class Traffic:
                 group.create_task(self._until_it_is_over(self.one))
 
     def be_over(self):
+        """Begin nothing any more; :attr:`going` is done when all have ended."""
         self._is_over = True
 
     async def _until_it_is_over(self, one):
@@ -109,7 +118,7 @@ class Traffic:
         deadline = chance.choice((0.02, 5.0, 5.0, 5.0))
         if kind < 0.1:
             return await self._call(deadline)
-        tokens = chance.randint(1, 60)
+        tokens = chance.randint(1, 30)
         leaves = chance.randint(0, tokens) if kind < 0.3 else None
         async with asyncio.timeout(deadline + SOON):  # or it is silence
             return await self._follow(tokens, deadline, leaves)
@@ -165,12 +174,12 @@ def api_life(life, endpoint, seed):
         async with EngineClient(endpoint, patience=PATIENCE) as client:
             print(client.endpoint)
             traffic = Traffic(client, Random(seed), itertools.count(1000 * life))
-            going = asyncio.create_task(traffic.go_on(3, 3))
-            await until(lambda: traffic.ends["finished"], going, within=HOUR)
+            traffic.start(2, 3)
+            await until(lambda: traffic.ends["finished"], traffic, within=HOUR)
             print("served")
-            await until(end.is_set, going, within=HOUR)
+            await until(end.is_set, traffic, within=HOUR)
             traffic.be_over()
             await client.aclose()  # ends those that are without end
-            await going
+            await traffic.going
 
     asyncio.run(body())

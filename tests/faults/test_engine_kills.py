@@ -56,29 +56,29 @@ def test_engines_that_are_killed_take_their_own_requests_with_them(program, chan
                 return known is None or known.info["life"] != life
 
             here = {name: await start(name) for name in names}
-            going = asyncio.create_task(traffic.go_on(6, 6))
+            traffic.start(4, 4)
             killed = set()
             for _ in range(KILLS):
                 name = chance.choice(names)
                 engine, life = here[name]
                 if chance.random() < 0.7:  # else it is killed while it introduces itself
-                    await until(partial(is_ready, name, life), going)
+                    await until(partial(is_ready, name, life), traffic)
                 await asyncio.sleep(chance.random() * 0.2)
                 engine.kill()
                 killed.add((name, life))
-                await until(partial(is_gone, name, life), going)
+                await until(partial(is_gone, name, life), traffic)
                 here[name] = await start(name)
             for name in names:
-                await until(partial(is_ready, name, here[name][1]), going)
+                await until(partial(is_ready, name, here[name][1]), traffic)
             finished = traffic.ends["finished"]
-            await until(lambda: traffic.ends["finished"] > finished + 20, going)
+            await until(lambda: traffic.ends["finished"] > finished + 10, traffic)
             assert traffic.dead <= killed
             traffic.be_over()
             for engine, _ in here.values():
                 engine.tell("end")
                 assert await asyncio.to_thread(engine.end) == []
             async with asyncio.timeout(SOON):
-                await going
+                await traffic.going
             assert client.engines == {}
 
     asyncio.run(body())
@@ -94,7 +94,7 @@ def test_api_servers_that_are_killed_leave_the_engine_to_the_others(program, cha
             endpoint = await line_of(server)
             engine = program(ENGINE.format(1, "e0", [endpoint, client.endpoint]))
             await client.wait_for_engines(1, timeout=SOON)
-            going = asyncio.create_task(traffic.go_on(3, 3))
+            traffic.start(0, 4)
             assert await line_of(server) == "served"
             descriptors = await client.call("descriptors")
             for life in range(2, KILLS + 2):
@@ -115,6 +115,6 @@ def test_api_servers_that_are_killed_leave_the_engine_to_the_others(program, cha
             engine.tell("end")
             assert await asyncio.to_thread(engine.end) == ["here"]
             async with asyncio.timeout(SOON):
-                await going
+                await traffic.going
 
     asyncio.run(body())

@@ -1,6 +1,8 @@
 """Both subscribers against publishers that drop, end, begin anew, and say what nobody can read."""
 
 import asyncio
+import contextlib
+import itertools
 import signal
 import subprocess
 import sys
@@ -30,6 +32,7 @@ from zerohop.serving.kv.replies import seq_octets
 
 pytestmark = pytest.mark.timeout(30)
 PATIENCE = 10.0
+BATCHES = 500
 
 
 class OnALoop:
@@ -341,6 +344,34 @@ def test_closing_ends_the_iteration_of_another_task(places):
 
     with KvEventPublisher(places.free()) as publisher:
         assert asyncio.run(body()) == []
+
+
+def test_a_read_that_is_cancelled_anywhere_loses_nothing(places):
+    async def body(publisher):
+        async with KvEventSubscriber(publisher.endpoint) as subscriber, asyncio.timeout(20):
+            seqs, turns = [], itertools.cycle(range(30))
+            while not seqs:  # before the connection is there, nothing comes
+                publisher.publish([stored(0)])
+                with contextlib.suppress(TimeoutError):
+                    if isinstance(
+                        delivery := await asyncio.wait_for(anext(subscriber), 0.1), Applied
+                    ):
+                        seqs.append(delivery.seq)
+            for block in range(BATCHES):
+                last = publisher.publish([stored(block)])
+            while seqs[-1] < last:
+                read = asyncio.create_task(anext(subscriber))
+                for _ in range(next(turns)):
+                    await asyncio.sleep(0)
+                read.cancel()
+                await asyncio.wait([read])
+                if not read.cancelled() and isinstance(read.result(), Applied):
+                    seqs.append(read.result().seq)
+            return seqs
+
+    with KvEventPublisher(places.free(), replay=places.free()) as publisher:
+        seqs = asyncio.run(body(publisher))
+    assert seqs == list(range(seqs[0], seqs[0] + len(seqs)))
 
 
 def test_an_endpoint_that_makes_no_sense_leaves_nothing_behind(subscribe):

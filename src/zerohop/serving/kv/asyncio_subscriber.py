@@ -36,6 +36,12 @@ class KvEventSubscriber(Following):
     _poller_type = zerohop.asyncio.Poller
     _poll: asyncio.Future[Any] | None = None
 
+    def _open_more(self) -> None:
+        # What was received, until all is looked at together. It stays where waiting is cancelled.
+        self._live: list[list[bytes]] = []
+        self._records: list[list[bytes]] = []
+        self._replies: dict[int, list[list[bytes]]] = {}  # by the question's id
+
     def __aiter__(self) -> Self:
         return self
 
@@ -43,18 +49,23 @@ class KvEventSubscriber(Following):
         while not self._out:
             if self._is_closed:
                 raise StopAsyncIteration
-            self._poll = asyncio.ensure_future(self._poller.poll(self._milliseconds()))
-            try:
-                await self._poll
-            except asyncio.CancelledError:
-                task = asyncio.current_task()
-                if task is None or task.cancelling() or not self._is_closed:
-                    raise
-            finally:
-                self._poll = None
+            if not (self._live or self._records or self._replies):
+                await self._wait()
             if not self._is_closed:
                 await self._pump()
         return self._out.popleft()
+
+    async def _wait(self) -> None:
+        """Wait until something can be received, or the follower has something to do."""
+        self._poll = asyncio.ensure_future(self._poller.poll(self._milliseconds()))
+        try:
+            await self._poll
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling() or not self._is_closed:
+                raise
+        finally:
+            self._poll = None
 
     async def aclose(self) -> None:
         """Read no more; whoever waits for a delivery is told that there are no more."""
@@ -79,23 +90,26 @@ class KvEventSubscriber(Following):
         await self.aclose()
 
     async def _pump(self) -> None:
-        """Nothing in here waits, so it can't be cancelled half-way."""
-        live = await _waiting(self._sub, SLICE)
-        has_connected = bool(await _waiting(self._monitor, SLICE))
-        replies = [
-            (ask_id, frames)
-            for ask_id, dealer in list(self._dealers.items())
-            for frames in await _waiting(dealer, SLICE)
-        ]
+        """Take what has come, unless this is cancelled: then it is taken the next time."""
+        try:
+            await _receive(self._sub, self._live)
+            await _receive(self._monitor, self._records)
+            for ask_id, dealer in list(self._dealers.items()):
+                await _receive(dealer, self._replies.setdefault(ask_id, []))
+        except zmq.ZMQError:
+            if self._is_closed:  # meanwhile
+                return
+            raise
+        live, has_connected = self._live, bool(self._records)
+        replies = [(ask, frames) for ask, found in self._replies.items() for frames in found]
+        self._live, self._records, self._replies = [], [], {}
         self._take(live, has_connected, replies)
 
 
-async def _waiting(socket: Any, limit: int) -> list[list[bytes]]:
-    """What can be received from an asyncio socket now."""
-    found: list[list[bytes]] = []
-    while len(found) < limit:
+async def _receive(socket: Any, found: list[list[bytes]]) -> None:
+    """Receive what an asyncio socket has now."""
+    while len(found) < SLICE:
         try:
             found.append(await socket.recv_multipart(zmq.DONTWAIT))
         except zmq.Again:
             break
-    return found
