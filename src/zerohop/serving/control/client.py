@@ -295,20 +295,20 @@ class SyncControlClient:
         uid = next(self._uids)
         frames = encode_call(uid, operation, *arguments)
         give_up = time.monotonic() + seconds
-        no_answer = NoAnswer(self._endpoint, str(operation), seconds)
         if not self._lock.acquire(timeout=max(seconds, 0.0)):  # others ask
-            raise no_answer
+            raise NoAnswer(self._endpoint, str(operation), seconds)
         try:
-            if not self._say(frames, give_up):
-                raise no_answer
-            while (left := give_up - time.monotonic()) > 0 and self._dealer.poll(left * 1000):
+            is_heard = self._say(frames, give_up)
+            while is_heard and (left := give_up - time.monotonic()) > 0:
+                if not self._dealer.poll(left * 1000):
+                    break
                 with contextlib.suppress(Malformed, zmq.Again):
                     reply = parse_reply(self._dealer.recv_multipart(zmq.DONTWAIT))
                     if reply.uid == uid:  # else it was given up
                         return result_of(reply, operation)
         finally:
             self._lock.release()
-        raise no_answer
+        raise NoAnswer(self._endpoint, str(operation), seconds)
 
     def _say(self, frames: list[bytes], give_up: float) -> bool:
         """Whether the server was there in time."""

@@ -51,6 +51,7 @@ from zerohop.serving.control.messages import (
     Welcome,
 )
 from zerohop.serving.control.values import encoded, how_many, octets_of
+from zerohop.serving.control.watch import Watch
 from zerohop.serving.errors import RequestRefused
 
 __all__ = [
@@ -68,7 +69,6 @@ __all__ = [
 
 _REPLACED = 8  # boot tokens that are remembered of each worker
 _IN_A_PULSE = 100  # commands; the others follow with the next
-_STALL = 1.5  # periods without a look: then the server stood still
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +251,7 @@ class Membership:
         self._syncing: set[str] = set()  # who may send its table now
         self._events: deque[ControlEvent] = deque()
         self._pushes: list[tuple[bytes, Command]] = []
-        self._looked_at = self._judge_from = float("-inf")
+        self._watch = Watch(self.options.period)
 
     def register(self, registration: Registration, route: bytes, now: float) -> Welcome:
         """A worker says that it is here.
@@ -265,7 +265,7 @@ class Membership:
             RequestRefused: it speaks another version, was replaced by a newer process, or there
                 are too many.
         """
-        self._look(now)
+        self._watch.look(now)
         worker, boot = registration.worker, registration.boot
         if registration.version != VERSION:
             raise RequestRefused(
@@ -387,17 +387,19 @@ class Membership:
     def next_deadline(self) -> float | None:
         """When :meth:`handle_deadline` has something to do; once a period at least."""
         end = self._end_of_patience()
-        return None if end is None else min(end, self._looked_at + self.options.period)
+        return None if end is None else self._watch.next_look(end)
 
     def handle_deadline(self, now: float) -> None:
         """Whoever was silent for too long is gone."""
-        self._look(now)
+        self._watch.look(now)
+        if now < self._watch.judge_from:
+            return
         while (end := self._end_of_patience()) is not None and end <= now:
             self._remove(next(iter(self._members)), "silent")
 
     def _end_of_patience(self) -> float | None:
         oldest = next(iter(self._members.values()), None)
-        return None if oldest is None else max(oldest.seen + self.options.timeout, self._judge_from)
+        return None if oldest is None else oldest.seen + self.options.timeout
 
     def _join(
         self, before: _Member | None, registration: Registration, route: bytes, now: float
@@ -422,7 +424,7 @@ class Membership:
         return member
 
     def _find(self, message: Beat | Batch, route: bytes, now: float) -> _Member | None:
-        self._look(now)
+        self._watch.look(now)
         member = self._members.get(message.worker)
         if member is None or member.registration.boot != message.boot:
             return None
@@ -446,12 +448,6 @@ class Membership:
     def _tell(self, *events: ControlEvent) -> None:
         if self.options.max_events:
             self._events.extend(events)
-
-    def _look(self, now: float) -> None:
-        """Note that the server is awake. Where it was not, its workers' silence proves nothing."""
-        if now > self._looked_at + _STALL * self.options.period:
-            self._judge_from = now + self.options.period
-        self._looked_at = max(now, self._looked_at)
 
     def _touch(self, member: _Member, route: bytes, now: float) -> None:
         member.seen, member.route = now, route

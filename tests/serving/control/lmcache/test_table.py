@@ -38,6 +38,12 @@ def admit(table, *keys, first=0, location="cpu", what="admit"):
     assert table.receive(Operations(*WHO, location, told), 0.0) is None
 
 
+def pass_time(table, until):
+    """What a driver does: it looks whenever there is something to do."""
+    while (due := table.next_deadline()) is not None and due <= until:
+        table.handle_deadline(due)
+
+
 def sync(table, batches, sync_id="s", now=0.0):
     """A full sync from its start to its end."""
     total = sum(map(len, batches))
@@ -99,12 +105,18 @@ class TestHeartbeat:
         assert not table.is_right(WHO)
 
     def test_that_does_not_come_is_the_end(self, table):
-        assert table.next_deadline() == 30.0
+        pass_time(table, 10.0)
         table.receive(BEAT, 10.0)
-        table.handle_deadline(39.0)
-        assert table.workers() == [WHO]
+        pass_time(table, 39.9)
+        assert (table.workers(), table.next_deadline()) == ([WHO], 40.0)
         table.handle_deadline(40.0)
         assert (table.workers(), table.next_deadline()) == ([], None)
+
+    def test_that_is_yet_to_be_read_as_the_controller_stood_still_is_waited_for(self, table):
+        table.handle_deadline(500.0)
+        assert table.workers() == [WHO]
+        pass_time(table, 501.0)
+        assert table.workers() == []
 
     def test_is_not_waited_for_where_nobody_can_beat(self):
         table = ControllerTable(None, timeout=30.0)

@@ -36,10 +36,12 @@ from zerohop.serving.control.lmcache.messages import (
     SyncStatus,
     SyncStatusReply,
 )
+from zerohop.serving.control.watch import Watch
 
 __all__ = ["ControllerTable", "WorkerName"]
 
 WorkerName: TypeAlias = tuple[str, int]
+_LOOKS = 30  # within the time-out: as often as LMCache's workers beat
 _MAX_BATCHES = 1_000_000  # of one full sync: a number that a peer sends
 
 
@@ -87,10 +89,12 @@ class ControllerTable:
     ) -> None:
         self._heartbeat_url, self._timeout, self._patience = heartbeat_url, timeout, patience
         self._workers: dict[WorkerName, _Worker] = {}
+        self._watch = Watch(timeout / _LOOKS)
         self.gaps = self.strangers = self.full_syncs = 0
 
     def receive(self, message: Message, now: float) -> Message | None:
         """Take a message; return the reply, if it is one that has any."""
+        self._watch.look(now)
         match message:
             case Register():
                 name = message.instance_id, message.worker_id
@@ -132,11 +136,12 @@ class ControllerTable:
         if self._heartbeat_url is None:
             return None
         oldest = min((each.seen for each in self._workers.values()), default=None)
-        return None if oldest is None else oldest + self._timeout
+        return None if oldest is None else self._watch.next_look(oldest + self._timeout)
 
     def handle_deadline(self, now: float) -> None:
-        """Whoever was silent for too long is gone."""
-        if self._heartbeat_url is None:
+        """Whoever was silent for too long is gone, if this controller was awake to hear him."""
+        self._watch.look(now)
+        if self._heartbeat_url is None or now < self._watch.judge_from:
             return
         for name, worker in list(self._workers.items()):
             if worker.seen + self._timeout <= now:
