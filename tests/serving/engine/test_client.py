@@ -829,14 +829,19 @@ def test_what_is_no_priority_or_deadline_is_told_before_anything_is_sent(place):
         async with EngineClient(place.free(), patience=PATIENT) as client:
             with engine_in_thread(client.endpoint):
                 await client.wait_for_engines(timeout=10)
-                for wrong in ({"priority": 1.5}, {"deadline": []}):
-                    with pytest.raises(TypeError):
+                for wrong in ({"priority": 1.5}, {"deadline": []}, {"deadline": float("nan")}):
+                    with pytest.raises((TypeError, ValueError)):
                         client.generate({"tokens": None}, **wrong)
+                for wrong in (("open", {"timeout": []}), (5, {})):
+                    with pytest.raises(TypeError):
+                        await client.call(wrong[0], **wrong[1])
                 assert await client.call("open") == 0
                 stream = client.generate(
                     {"echo": "x"}, priority=np.int64(2), deadline=np.float32(8)
                 )
                 assert [delta.extra async for delta in stream] == [["x", 2, 8.0]]
+                stream = client.generate({"echo": "x"}, deadline=float("inf"))
+                assert [delta.extra async for delta in stream] == [["x", 0, 366 * 24 * 3600]]
 
     run(body())
 

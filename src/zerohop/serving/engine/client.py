@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["EngineClient", "RequestStream"]
 
 _NO_ENGINE = "no engine is ready; wait_for_engines() waits for one"
+_YEAR = 366 * 24 * 3600.0  # seconds: timers take no more than some of them, and nobody waits longer
 
 
 class RequestStream:
@@ -145,7 +146,7 @@ class EngineClient:
         requests_fd: int = -1,
         outputs_fd: int = -1,
     ) -> None:
-        self._default_deadline = default_deadline
+        self._default_deadline = None if default_deadline is None else _seconds(default_deadline)
         self._count = 0
         self._channel = Channel(
             endpoint,
@@ -266,7 +267,8 @@ class EngineClient:
 
         Raises:
             RequestRefused: no engine is ready, or not this one.
-            TypeError: the priority is no whole number.
+            TypeError: the priority is no whole number, or the deadline no number.
+            ValueError: the deadline is not a number: ``nan``.
             EngineOverloaded: too many messages wait for the engine.
             EngineDead: the engine has just gone.
             Unencodable: something in the payload has no form on the wire.
@@ -275,7 +277,7 @@ class EngineClient:
         member = self._member(engine)
         channel = self._channel
         number = self._number(member)
-        seconds = self._default_deadline if deadline is None else float(deadline)
+        seconds = self._default_deadline if deadline is None else _seconds(deadline)
         priority = index(priority)
         lifted = channel.encoder.lift(payload)
         channel.send(member, channel.encoder.frames(Request(number, lifted, priority, seconds)))
@@ -305,6 +307,9 @@ class EngineClient:
             Unencodable: an argument has no form on the wire.
             RuntimeError: the client is not running.
         """
+        if not isinstance(name, str):
+            raise TypeError(f"a utility is called by a str, not {name!r}")
+        seconds = self._default_deadline if timeout is None else _seconds(timeout)
         channel = self._channel
         channel.check_running()
         if engine is None and len(channel.roster.members()) > 1:
@@ -315,7 +320,6 @@ class EngineClient:
         channel.send(member, channel.encoder.frames(UtilityCall(number, name, arguments)))
         answer: asyncio.Future[UtilityResult] = channel.loop.create_future()
         channel.calls[number] = (member.identity.boot, name, answer)
-        seconds = self._default_deadline if timeout is None else timeout
         try:
             async with asyncio.timeout(seconds):
                 result = await answer
@@ -350,3 +354,11 @@ class EngineClient:
         return "; ".join(
             f"engine {name} was not taken: {why}" for name, why in self._channel.refusals.items()
         )
+
+
+def _seconds(given: float) -> float:
+    """Return a time as it is sent, and as timers take it."""
+    seconds = float(given)
+    if seconds != seconds:
+        raise ValueError("a time in seconds is given, and nan is none")
+    return min(seconds, _YEAR)
