@@ -1,5 +1,7 @@
 """What is set on the system's sockets, and who may connect to them."""
 
+import pytest
+
 from zerohop.constants import SocketOption, SocketType
 from zerohop.core.options import SocketOptions
 
@@ -49,3 +51,22 @@ def test_a_unix_domain_socket_has_room_for_two_messages_of_256_kib_unless_it_is_
     assert options.frozen().tcp.sndbuf == -1, "TCP's grows with the need"
     options.set(O.SNDBUF, 65_536, SocketType.PUSH)
     assert options.frozen().ipc.sndbuf == options.frozen().tcp.sndbuf == 65_536
+
+
+@pytest.mark.parametrize(
+    "option, value",
+    [
+        (O.SNDBUF, 4096),
+        (O.RCVBUF, 4096),
+        (O.TOS, 8),
+        (O.TCP_KEEPALIVE, 0),
+        (O.TCP_KEEPALIVE, 1),
+        (O.TCP_MAXRT, 1000),
+        (O.BINDTODEVICE, b"lo"),
+    ],
+)
+def test_what_is_to_be_set_on_a_connected_socket_makes_it_no_plain_one(option, value):
+    options = SocketOptions()
+    assert options.frozen().tcp.plain
+    options.set(option, value, SocketType.PULL)
+    assert not options.frozen().tcp.plain

@@ -6,6 +6,7 @@ from tests.wire.kit import octets
 from zerohop.constants import Event
 from zerohop.errors import ProtocolError
 from zerohop.mechanisms.null import NullMechanism
+from zerohop.wire.commands import encode_metadata
 from zerohop.wire.mechanism import Mechanism
 
 pytestmark = pytest.mark.rfc(37, "The NULL Security Mechanism")
@@ -43,6 +44,15 @@ def test_the_peers_ready_completes_it():
     mechanism.receive_command(b"READY", READY)
     assert mechanism.complete
     assert mechanism.peer_properties == {"socket-type": b"PULL"}
+
+
+@pytest.mark.parametrize("extra", [b"", b"x" * 300], ids=["short", "long"])
+def test_each_of_many_peers_that_say_the_same_is_heard(extra):
+    ready = encode_metadata({"Socket-Type": b"PULL", "X-Extra": extra})
+    for _ in range(3):
+        mechanism = started()
+        mechanism.receive_command(b"READY", ready)
+        assert mechanism.peer_properties == {"socket-type": b"PULL", "x-extra": extra}
 
 
 @pytest.mark.parametrize("name", [b"HELLO", b"ready", b"PING", b"\xff" * 255])
