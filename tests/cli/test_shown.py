@@ -135,6 +135,12 @@ def test_what_is_no_batch_is_a_notice(delivery, line):
     assert notice(delivery) == line
 
 
+def test_what_a_peer_says_is_nothing_that_a_terminal_obeys():
+    event = BlockRemoved([3], "\x1b[2J")
+    assert batch_as_line(7, EventBatch(0.0, [event]), None) == "7: 1 removed (\\x1b[2J)"
+    assert notice(Restarted("w", None, "a\r\n\udc80é")) == "w: restarted: a\\r\\n\\udc80é"
+
+
 def test_a_notice_of_a_batch_that_cannot_be_read_has_its_number():
     assert "w rank 0: batch 4 cannot be read" in notice(
         Undecodable("w", 0, 4, Malformed(b"", "no"))

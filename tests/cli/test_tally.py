@@ -101,3 +101,13 @@ def test_a_table_has_a_head_and_a_line_for_each_row():
 def test_a_table_of_nothing_is_its_head():
     [head] = table(Tally())
     assert head.startswith("worker")
+
+
+def test_a_table_has_nothing_that_a_terminal_would_obey():
+    medium = "\x1b[2JGPU\n"
+    stored = BlockStored([1], None, [], 0, medium=medium)
+    row = Applied("w\x07", 0, 0, EventBatch(0.0, [stored], 0))
+    shown = "".join(table(tally_of(row)))
+    assert shown.isprintable()
+    assert "w\\x07" in shown
+    assert "\\x1b[2JGPU\\n 1" in shown

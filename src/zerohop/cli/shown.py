@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from zerohop.serving.kv.deliveries import Delivery
     from zerohop.serving.kv.events import KvEvent
 
-__all__ = ["batch_as_json", "batch_as_line", "notice"]
+__all__ = ["batch_as_json", "batch_as_line", "notice", "printable"]
 
 _DEEPEST = 32  # levels of what a peer may nest; below, its place is shown and nothing of it
 
@@ -66,11 +66,23 @@ def batch_as_json(seq: int | None, batch: EventBatch, dp_rank: int | None) -> st
 def batch_as_line(seq: int, batch: EventBatch, dp_rank: int | None) -> str:
     """Return what happened in a batch, in a few words."""
     rank = "" if dp_rank is None else f" rank {dp_rank}"
-    return f"{seq}{rank}: {', '.join(map(_event_words, batch.events)) or 'nothing'}"
+    return printable(f"{seq}{rank}: {', '.join(map(_event_words, batch.events)) or 'nothing'}")
+
+
+def printable(text: str) -> str:
+    """Return a peer's words on one line, with nothing in them that a terminal would obey."""
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )
 
 
 def notice(delivery: Delivery) -> str | None:
     """Return a line about what is no batch; ``None`` where it is one."""
+    words = _notice_words(delivery)
+    return None if words is None else printable(words)
+
+
+def _notice_words(delivery: Delivery) -> str | None:
     rank = "" if delivery.dp_rank is None else f" rank {delivery.dp_rank}"
     who = f"{delivery.worker}{rank}"
     match delivery:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
+from zerohop.cli.shown import printable
 from zerohop.serving import Applied, Health, HealthChanged, Lost, PresentBlocks, Restarted, Snapshot
 
 TYPE_CHECKING = False
@@ -118,13 +119,13 @@ def table(tally: Tally) -> list[str]:
         )
         lines.append(
             (
-                row.worker,
+                printable(row.worker),
                 "-" if row.rank is None else str(row.rank),
                 row.health.value,
                 "-" if row.seq < 0 else str(row.seq),
                 str(row.batches),
                 f"{row.rate():.1f}",
-                blocks or "none",
+                printable(blocks) or "none",
                 str(row.gaps),
                 str(row.missing),
                 str(row.restarts),

@@ -320,6 +320,17 @@ def test_a_peer_that_greets_and_goes_silent_is_said_in_time():
     assert "said nothing more" in finding.detail
 
 
+def test_a_peer_that_always_has_one_more_octet_is_not_listened_to_for_ever():
+    def script(connection):
+        connection.sendall(greeting() + b"\x06" + (2**16).to_bytes(8))  # a READY, and a long one
+        while True:  # until the other end has closed
+            connection.sendall(b"x")
+            time.sleep(0.0003)
+
+    with Stranger(script) as endpoint, in_time(SHORT):
+        assert ping(endpoint, SHORT).code == "no_handshake"
+
+
 def test_a_peer_that_greets_and_hangs_up_is_said():
     def script(connection):
         connection.sendall(greeting())

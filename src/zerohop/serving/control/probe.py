@@ -194,8 +194,9 @@ def _hear(
         sock.sendall(say)
         # A peer may wait for the rest of our greeting, or for our READY, before it says more.
         for more, share in ((REST, 0.4), (READY, 0.8), (b"", 1.0)):
-            while not (opening.greeted and more == REST):
-                sock.settimeout(_left(begun + span * share))
+            until = begun + span * share  # also where there is always one more octet
+            while not (opening.greeted and more == REST) and time.monotonic() < until:
+                sock.settimeout(_left(until))
                 try:
                     data = sock.recv(_READ)
                 except TimeoutError:
@@ -245,7 +246,7 @@ def _hear_http(
         selector.register(asking, selectors.EVENT_READ)
         if silent is not None:
             selector.register(silent, selectors.EVENT_READ)
-        while found is None:
+        while found is None and time.monotonic() < deadline:
             ready = [key.fileobj for key, _ in selector.select(_left(deadline))]
             if ready != [asking]:
                 break
