@@ -117,3 +117,17 @@ def test_each_error_is_public():
     assert set(errors.__all__) <= set(serving.__all__)
     assert issubclass(Unencodable, ValueError)
     assert pickle.loads(pickle.dumps(ServingError("text"))).args == ("text",)
+
+
+class Unspeakable:
+    def __repr__(self):
+        raise RuntimeError("no words for it")
+
+
+def test_a_value_that_cannot_even_be_shown_is_told_all_the_same():
+    nested = []
+    for _ in range(5000):
+        nested = [nested]
+    text = str(Unencodable(Unspeakable(), "r"))
+    assert text == "cannot encode a Unspeakable whose repr raises RuntimeError: r"
+    assert "a list whose repr raises RecursionError" in str(Unencodable(nested, "r"))

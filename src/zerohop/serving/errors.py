@@ -225,7 +225,10 @@ class Unencodable(ServingError, ValueError):
     """
 
     def __init__(self, value: Any, reason: str, *, hint: str | None = None) -> None:
-        shown = repr(value)
+        try:
+            shown = repr(value)
+        except Exception as error:  # noqa: BLE001 - of the value's own making, or nested too deeply
+            shown = f"a {type(value).__name__} whose repr raises {type(error).__name__}"
         if len(shown) > _SHOWN:
             shown = f"{shown[:_SHOWN]}..."
         super().__init__(f"cannot encode {shown}: {reason}", hint=hint)

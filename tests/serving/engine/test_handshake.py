@@ -222,3 +222,15 @@ def test_what_an_engine_is_told_that_it_lacks_is_bounded():
     refusal = find_mismatch(Hello(PROTOCOL, "e0", 7, [], [f"{n:0200}" for n in range(1000)]))
     assert len(refusal.engine) == 100
     assert {len(each) for each in refusal.engine} == {100}
+
+
+def test_an_engine_that_takes_long_to_become_ready_beats_ever_more_slowly():
+    link = joined_at(0, ready=False)
+    times, now = [], 0.0
+    while now < 100:
+        now = link.next_deadline()
+        link.handle_deadline(now, 0, 0)
+        link.receive(BeatSeen(API, False), now)
+        times.append(now)
+    assert len(times) < 140
+    assert times[-1] - times[-2] == pytest.approx(1.0)

@@ -1,5 +1,7 @@
 """What an engine owes one API server."""
 
+import pytest
+
 from zerohop.serving.engine.messages import SLOT_SHIFT, Delta, Ended, UtilityResult
 from zerohop.serving.engine.outbox import Outbox, Step, by_slot
 
@@ -92,3 +94,10 @@ def test_deltas_are_sorted_by_the_api_server_whose_requests_they_are_of():
     first, second = 0 << SLOT_SHIFT | 7, 5 << SLOT_SHIFT | 7
     deltas = [Delta(first, [1]), Delta(second, [2]), Delta(first, [3])]
     assert by_slot(deltas) == {0: [deltas[0], deltas[2]], 5: [deltas[1]]}
+
+
+@pytest.mark.parametrize("tokens", [None, 5, {7}])
+def test_tokens_that_are_no_list_are_for_who_encodes_them(tokens):
+    outbox = outbox_with(1, 2)
+    deltas = [Delta(1, [5]), Delta(2, tokens), Delta(3, [6])]
+    assert outbox.wanted(deltas) == Step([], [], deltas[:2])

@@ -286,10 +286,26 @@ def test_a_request_may_be_refused(api):
         engine.refuse(77 << SLOT_SHIFT, "of nobody")
 
 
+class Unspeakable:
+    """What can't be encoded, and not even be shown in the error that says so."""
+
+    def __repr__(self):
+        raise RuntimeError("no words for it")
+
+
+def released():
+    view = memoryview(bytes(10_000))
+    view.release()
+    return view
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
         {"extra": object()},
+        {"extra": Unspeakable()},
+        {"extra": released()},
+        {"token_ids": None},
         {"token_ids": [1.5]},
         {"token_ids": [2**70]},
         {"token_ids": "x", "finish": "stop"},
@@ -316,7 +332,7 @@ def test_a_delta_without_a_form_on_the_wire_ends_its_request_and_no_other(api, w
         (end,) = ended
         assert (end.number, end.kind) == (api.number(1), "refused")
         assert "no form on the wire" in end.text
-        assert engine.open == 1
+        assert (engine.open, engine.unencodable) == (1, 1)
 
 
 def test_numbers_of_numpy_are_numbers(api):

@@ -56,7 +56,7 @@ FEATURES = ("buffers", "priority", "deadline")
 _MAX_ID = 200  # octets of an engine's id: a routing id has at most 255
 _HELLO_EVERY = 1.0  # seconds: who is not there hears none, so only a stalled API server hears two
 _SHOWN = 100  # of what an engine requires, and characters of each
-_BEAT_SOON = 0.05  # seconds between beats until the API server says that the engine is ready
+_BEAT_SOON = 0.05  # seconds between beats at first, until the API server says that it is ready
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ class ServerLink:
         self._welcome: Welcome | None = None
         self._is_ready = False
         self._said_at = -_HELLO_EVERY + now  # the last Hello or Beat
-        self._heard_at = now
+        self._heard_at = self._joined_at = now
 
     @property
     def welcome(self) -> Welcome | None:
@@ -242,11 +242,17 @@ class ServerLink:
         # Another API server has its place, or a Hello that was said twice has begun two lives.
         events = self._leave("it has taken the engine anew")
         self._welcome, self._is_ready = welcome, False
+        self._joined_at = now
         self._said_at = now - self._period(welcome)  # a beat at once
         return [*events, Joined(welcome.boot, welcome)]
 
     def _period(self, welcome: Welcome) -> float:
-        return welcome.beat_every if self._is_ready else min(_BEAT_SOON, welcome.beat_every)
+        if self._is_ready:
+            return welcome.beat_every
+        # A loop that is about to answer is heard at once, and one that loads its model a tenth of
+        # that time later.
+        waits = max(_BEAT_SOON, (self._said_at - self._joined_at) / 10)
+        return min(waits, welcome.beat_every)
 
     def _say_hello(self, now: float) -> None:
         self.to_send = [self._hello]

@@ -14,7 +14,7 @@ from zerohop.serving.engine.messages import SLOT_SHIFT, Delta, Ended, UtilityRes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 __all__ = ["Outbox", "Step", "by_slot"]
 
@@ -63,8 +63,14 @@ class Outbox:
         """Whether something waits for room."""
         return bool(self.ended or self.results)
 
-    def wanted(self, deltas: Iterable[Delta]) -> Step:
+    def wanted(self, deltas: Sequence[Delta]) -> Step:
         """Return what was made for requests that are open."""
+        try:
+            return self._sorted(deltas)
+        except TypeError:  # tokens of one are no list: it is for who encodes it to say so
+            return Step([], [], [delta for delta in deltas if delta.number in self.open])
+
+    def _sorted(self, deltas: Sequence[Delta]) -> Step:
         step = numbers, tokens, others = Step([], [], [])
         is_open = self.open
         for delta in deltas:  # a hot loop: once for each token

@@ -109,6 +109,7 @@ class EngineServer:
         malformed: messages that could not be read.
         last_malformed: the last of them.
         strays: requests and aborts of an API server that the engine has not joined.
+        unencodable: outputs without a form on the wire, which have ended their requests.
         refusals: by endpoint, why an API server does not take this engine.
 
     Raises:
@@ -130,7 +131,7 @@ class EngineServer:
     ) -> None:
         endpoints = [servers] if isinstance(servers, str) else list(servers)
         self.boot = secrets.randbits(63)
-        self.malformed = self.strays = 0
+        self.malformed = self.strays = self.unencodable = 0
         self.last_malformed: Malformed | None = None
         self.refusals: dict[str, ProtocolMismatch] = {}
         self._mismatch: ProtocolMismatch | None = None  # to be raised
@@ -448,7 +449,9 @@ class EngineServer:
             try:
                 frames = self._step(server, one)
             except Unencodable as error:
-                _log.warning("output of request %x: %s", delta.number, error)
+                self.unencodable += 1
+                if self.unencodable & (self.unencodable - 1) == 0:
+                    _log.warning("output of request %x: %s", delta.number, error)
                 lost.append(delta.number)
                 self.refuse(delta.number, f"its output has no form on the wire: {error}")
                 continue
@@ -479,7 +482,11 @@ class EngineServer:
             tokens = [index(token) for token in delta.token_ids]
         except TypeError as error:
             raise Unencodable(delta.token_ids, f"tokens are whole numbers: {error}") from error
-        return Delta(delta.number, tokens, finish, self._encoder.lift(delta.extra))
+        try:
+            extra = self._encoder.lift(delta.extra)
+        except ValueError as error:  # a memoryview that was released
+            raise Unencodable(delta.extra, str(error)) from error
+        return Delta(delta.number, tokens, finish, extra)
 
     def _owed(self, server: _Joined, ended: list[Ended], results: list[UtilityResult]) -> list[Any]:
         """The frames of what is owed."""
