@@ -49,6 +49,7 @@ SERVING_ACTS = {
     *(f"control/{name}.py" for name in ("server", "client", "asyncio_server", "asyncio_client")),
     *(f"control/{name}.py" for name in ("hands", "probe")),
     *(f"control/lmcache/{name}.py" for name in ("controller", "client", "server")),
+    "control/lmcache/asyncio_controller.py",
 }
 IMPURE_MODULES = {
     *("asyncio", "socket", "selectors", "select", "ssl", "threading", "subprocess"),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from zerohop.serving.control.asyncio_server import ControlServer
     from zerohop.serving.control.client import SyncControlClient, SyncControlWorker
     from zerohop.serving.control.findings import Finding
+    from zerohop.serving.control.lmcache.asyncio_controller import LmcacheController, LmcacheWorker
     from zerohop.serving.control.lmcache.client import LmcacheClient, SyncLmcacheClient
     from zerohop.serving.control.lmcache.controller import SyncLmcacheController, SyncLmcacheWorker
     from zerohop.serving.control.lmcache.server import LmcacheServer, SyncLmcacheServer
@@ -82,6 +83,10 @@ _IMPORTED_LATER = {
     "zerohop.serving.control.client": (
         "SyncControlClient",
         "SyncControlWorker",
+    ),
+    "zerohop.serving.control.lmcache.asyncio_controller": (
+        "LmcacheController",
+        "LmcacheWorker",
     ),
     "zerohop.serving.control.lmcache.client": (
         "LmcacheClient",
@@ -182,7 +187,9 @@ __all__ = [
     "KvEventPublisher",
     "KvEventSubscriber",
     "LmcacheClient",
+    "LmcacheController",
     "LmcacheServer",
+    "LmcacheWorker",
     "Lost",
     "Malformed",
     "MembershipOptions",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from zerohop.serving.control.membership import ControlEvent, MembershipOptions, WorkerView
     from zerohop.serving.control.protocol import Call, Complaint, Protocol
 
-__all__ = ["ControlServer", "RouterTask"]
+__all__ = ["ControlServer", "RouterTask", "send_now"]
 
 _log = logging.getLogger(__name__)
 
@@ -73,12 +73,7 @@ class RouterTask:
         Nothing is awaited: who is cancelled meanwhile would take others' replies along.
         """
         for frames in self._exchange.data_to_send():
-            with contextlib.suppress(zmq.ZMQError):  # it is asked for again, or nobody is there
-                sent: Any = self._router.send_multipart(frames, zmq.DONTWAIT)
-                if sent.done():
-                    sent.exception()  # nobody waits for it, or asyncio would complain
-                else:
-                    sent.add_done_callback(_look_at)
+            send_now(self._router, frames)
         for line in self._exchange.lines_to_log():
             _log.warning("%s", line)
         self.changed.set()
@@ -144,8 +139,17 @@ class RouterTask:
         self._arm()
 
 
+def send_now(socket: Any, frames: list[bytes]) -> None:
+    """Send what is asked for again, or what nobody is there for, if it can leave at once."""
+    with contextlib.suppress(zmq.ZMQError):
+        sent = socket.send_multipart(frames, zmq.DONTWAIT)
+        if sent.done():
+            sent.exception()  # nobody waits for it, or asyncio would complain
+        else:
+            sent.add_done_callback(_look_at)
+
+
 def _look_at(sent: asyncio.Future[Any]) -> None:
-    """As where it is done at once."""
     if not sent.cancelled():
         sent.exception()
 

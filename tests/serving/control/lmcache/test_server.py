@@ -205,7 +205,8 @@ def register_raw(dealer, controller):
 
 def heartbeats_of(controller):
     """The list that its heartbeats are put into from now on."""
-    beats, receive = [], controller._table.receive
+    beats, table = [], controller._exchange.table
+    receive = table.receive
 
     def listen(message, now):
         if isinstance(message, Heartbeat):
@@ -213,7 +214,7 @@ def heartbeats_of(controller):
         return receive(message, now)
 
     with controller.changed:
-        controller._table.receive = listen
+        table.receive = listen
     return beats
 
 

@@ -13,19 +13,14 @@ import time
 from abc import ABC, abstractmethod
 
 import zerohop as zmq
-from zerohop.serving.addresses import reachable_from
 from zerohop.serving.control.client import jitters
-from zerohop.serving.control.lmcache.messages import (
-    Failure,
-    Register,
-    decode_message,
-    encode_message,
-    request_of,
+from zerohop.serving.control.lmcache.exchange import (
+    ControllerExchange,
+    WorkerExchange,
+    where_to_beat,
 )
 from zerohop.serving.control.lmcache.reporter import LmcacheReporter
 from zerohop.serving.control.lmcache.table import ControllerTable
-from zerohop.serving.control.protocol import Complaints
-from zerohop.serving.errors import Malformed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,12 +28,12 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self
 
+    from zerohop.serving.control.lmcache.messages import Register
     from zerohop.serving.control.lmcache.table import WorkerName
 
 __all__ = ["SyncLmcacheController", "SyncLmcacheWorker"]
 
 _log = logging.getLogger(__name__)
-_EVERY_INTERFACE = ("0.0.0.0", "[::]")  # noqa: S104 - recognized, not bound
 _SLICE = 100  # messages of one socket that are received before the others have their turn
 
 
@@ -47,7 +42,6 @@ class _Driver(ABC):
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
-        self._complaints = Complaints()
         self._is_closed = False
         self._context = zmq.Context()
         self._waker = self._context.socket(zmq.PAIR)
@@ -69,17 +63,6 @@ class _Driver(ABC):
         if kind != zmq.PUSH:  # nothing ever comes there
             self._poller.register(socket, zmq.POLLIN)
         return socket
-
-    def _complain(self, reason: str, now: float) -> None:
-        line = self._complaints.note("malformed", reason, now)
-        if line is not None:
-            _log.warning("%s: %s", self._thread.name, line)
-
-    @property
-    def malformed(self) -> int:
-        """How many messages could not be read, or made no sense."""
-        with self.changed:
-            return self._complaints.counts["malformed"]
 
     def _start(self, name: str) -> None:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -163,74 +146,60 @@ class SyncLmcacheController(_Driver):
             self._pull = self._open(zmq.PULL, pull, bind=True)
             self._routers = [self._open(zmq.ROUTER, each, bind=True) for each in (reply, heartbeat)]
             self.heartbeat_endpoint: str = self._routers[1].last_endpoint.decode()
-            beat_at = _announced(self.heartbeat_endpoint, heartbeat_host)
+            beat_at = where_to_beat(self.heartbeat_endpoint, heartbeat_host)
         except BaseException:
             self._context.destroy(linger=0)
             raise
         self.pull_endpoint: str = self._pull.last_endpoint.decode()
         self.reply_endpoint: str = self._routers[0].last_endpoint.decode()
-        self._table = ControllerTable(beat_at, timeout)
+        self._exchange = ControllerExchange(ControllerTable(beat_at, timeout))
         self._start("zerohop-lmcache-controller")
+
+    @property
+    def malformed(self) -> int:
+        """How many messages could not be read."""
+        with self.changed:
+            return self._exchange.malformed
 
     @property
     def gaps(self) -> int:
         """How many times a number was missing."""
         with self.changed:
-            return self._table.gaps
+            return self._exchange.table.gaps
 
     @property
     def full_syncs(self) -> int:
         """How many full syncs were asked for."""
         with self.changed:
-            return self._table.full_syncs
+            return self._exchange.table.full_syncs
 
     def workers(self) -> list[WorkerName]:
         """Return who is here: instance and worker."""
         with self.changed:
-            return self._table.workers()
+            return self._exchange.table.workers()
 
     def is_right(self, name: WorkerName) -> bool:
         """Whether what is known of a worker is all there is."""
         with self.changed:
-            return self._table.is_right(name)
+            return self._exchange.table.is_right(name)
 
     def keys(self, name: WorkerName, location: str) -> frozenset[int]:
         """Return the chunks that a worker has at a location, as far as is known."""
         with self.changed:
-            return self._table.keys(name, location)
+            return self._exchange.table.keys(name, location)
 
     def _turn(self, now: float) -> float | None:
+        exchange = self._exchange
         for frames in _waiting(self._pull):
-            for frame in frames:
-                try:
-                    self._table.receive(decode_message(frame), now)
-                except Malformed as error:
-                    self._complain(str(error), now)
+            exchange.take(frames, now)
         for router in self._routers:
-            for route, *frames in _waiting(router):
-                try:
-                    reply = self._table.receive(decode_message(request_of(frames)), now)
-                except Malformed as error:
-                    self._complain(str(error), now)
-                    reply = Failure(str(error))
-                if reply is not None:
+            for frames in _waiting(router):
+                for reply in exchange.answer(frames, now):
                     with contextlib.suppress(zmq.ZMQError):  # it has gone away
-                        router.send_multipart([route, b"", encode_message(reply)], zmq.DONTWAIT)
-        self._table.handle_deadline(now)
-        return self._table.next_deadline()
-
-
-def _announced(heartbeat: str, host: str | None) -> str:
-    """Where workers are told to beat: ``host:port``, or an endpoint that is not of tcp."""
-    if not heartbeat.startswith("tcp://"):
-        return heartbeat
-    bound, _, port = heartbeat.removeprefix("tcp://").rpartition(":")
-    if host is None and bound in _EVERY_INTERFACE:
-        raise ValueError(
-            f"{heartbeat} is every interface; name the host by which workers reach it "
-            "as heartbeat_host"
-        )
-    return f"{host or bound}:{port}"
+                        router.send_multipart(reply, zmq.DONTWAIT)
+        exchange.table.handle_deadline(now)
+        _log_all(exchange.lines_to_log())
+        return exchange.table.next_deadline()
 
 
 class SyncLmcacheWorker(_Driver):
@@ -262,18 +231,23 @@ class SyncLmcacheWorker(_Driver):
         spread: float = 5.0,
     ) -> None:
         super().__init__()
-        self._controller = reply
-        self._heartbeat: str | None = None  # where it beats, or has tried to
         try:
             self._reporter = LmcacheReporter(
                 register, location, jitters(), period=period, patience=patience, spread=spread
             )
+            self._exchange = WorkerExchange(self._reporter, reply)
             self._push = self._open(zmq.PUSH, pull)
             self._dealers = {"reply": self._open(zmq.DEALER, reply)}
         except BaseException:
             self._context.destroy(linger=0)
             raise
         self._start("zerohop-lmcache-worker")
+
+    @property
+    def malformed(self) -> int:
+        """How many messages of the controller could not be read, or made no sense."""
+        with self.changed:
+            return self._exchange.malformed
 
     @property
     def is_registered(self) -> bool:
@@ -316,33 +290,28 @@ class SyncLmcacheWorker(_Driver):
         super().close()
 
     def _turn(self, now: float) -> float | None:
-        reporter = self._reporter
+        exchange = self._exchange
         for dealer in self._dealers.values():
             for frames in _waiting(dealer):
-                try:
-                    reporter.receive(decode_message(request_of(frames)), now)
-                except Malformed as error:
-                    self._complain(str(error), now)
-        if reporter.heartbeat_url is not None and self._heartbeat is None:
-            self._connect_heartbeat(reporter.heartbeat_url, now)
-        reporter.handle_deadline(now)
-        for place, message in reporter.messages_to_send():
-            data = encode_message(message)
-            with contextlib.suppress(zmq.Again):  # a number is missing then, and it is synced
-                if place == "push":
-                    self._push.send(data, zmq.DONTWAIT)
-                elif place in self._dealers:
-                    self._dealers[place].send_multipart([b"", data], zmq.DONTWAIT)
-        return reporter.next_deadline()
+                exchange.receive(frames, now)
+        heartbeat = exchange.new_heartbeat()
+        if heartbeat is not None:
+            try:
+                self._dealers["heartbeat"] = self._open(zmq.DEALER, heartbeat)
+            except (zmq.ZMQError, ValueError) as error:
+                exchange.complain(f"told to beat at {heartbeat!r:.100}: {error}", now)
+        for place, frames in exchange.data_to_send(now):
+            socket = self._push if place == "push" else self._dealers.get(place)
+            if socket is not None:
+                with contextlib.suppress(zmq.Again):  # a number is missing then, and it is synced
+                    socket.send_multipart(frames, zmq.DONTWAIT)
+        _log_all(exchange.lines_to_log())
+        return self._reporter.next_deadline()
 
-    def _connect_heartbeat(self, url: str, now: float) -> None:
-        """A controller says ``host:port``; ours may say another endpoint."""
-        endpoint = url if "://" in url else f"tcp://{url}"
-        self._heartbeat = reachable_from(endpoint, self._controller)
-        try:
-            self._dealers["heartbeat"] = self._open(zmq.DEALER, self._heartbeat)
-        except (zmq.ZMQError, ValueError) as error:
-            self._complain(f"told to beat at {url!r:.100}: {error}", now)
+
+def _log_all(lines: list[str]) -> None:
+    for line in lines:
+        _log.warning("%s", line)
 
 
 def _waiting(socket: Any) -> Iterator[list[bytes]]:
