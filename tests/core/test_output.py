@@ -208,7 +208,7 @@ def test_what_the_kernel_took_is_gone():
     fill(link, make_pipe(b"hello"), BatchEncoder())
     written(link, len(wire_of(b"hello")))
     assert link.buffers == []
-    assert link.sending == []
+    assert not link.sending
     assert (link.messages_out, link.octets_out) == (1, len(wire_of(b"hello")))
 
 
@@ -219,7 +219,7 @@ def test_messages_are_the_links_until_the_last_octet_is_out():
     assert link.sending == [b"1", b"2"]
     assert link.messages_out == 0
     written(link, 1)
-    assert link.sending == []
+    assert not link.sending
     assert link.messages_out == 2
 
 
@@ -436,7 +436,7 @@ def test_a_lone_message_is_written_as_any_other(message):
     written(general, size)
     for each in (link, general):
         assert (each.octets_out, each.messages_out) == (size, 1)
-        assert (each.sending, each.buffers) == ([], [])
+        assert not (each.sending or each.buffers)
     assert link.peer.outbound.asleep
 
 
@@ -496,4 +496,4 @@ def test_what_is_no_lone_message_is_left_to_the_general_way(spoil):
         link.peer is not None and list(link.peer.outbound.messages),
         list(link.buffers),
     )
-    assert link.sending == []
+    assert not link.sending

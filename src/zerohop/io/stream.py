@@ -31,7 +31,7 @@ _GATHERS = hasattr(socket.socket, "sendmsg")  # not on Windows
 _SCATTERS = hasattr(socket.socket, "recvmsg_into")
 # What came of reading once: the core may have nothing to do, or anything, or there are messages and
 # only those who wait have to be told.
-NOTHING, SOMETHING, MESSAGES = 0, 1, 2
+_IDLE, _NEWS, _MESSAGES = 0, 1, 2
 _IOV_MAX = 64  # buffers a sendmsg; well under the system's limit of 1024
 
 
@@ -142,7 +142,7 @@ class Stream:
 
     def _read_and_pump(self) -> None:
         """Read once, and have the driver do what follows from it."""
-        driver, link, came = self._driver, self._link, NOTHING
+        driver, link, came = self._driver, self._link, _IDLE
         self._busy = True
         try:
             if self._view is not None:
@@ -151,13 +151,13 @@ class Stream:
                 try:
                     data = self._sock.recv(self._read_size)
                 except (BlockingIOError, InterruptedError):
-                    came = NOTHING
+                    came = _IDLE
                 except OSError as error:
                     self._lost(error)
                 else:
                     if data:
                         heard = self._links.receive_data(link, data, driver.now())
-                        came = MESSAGES if heard else SOMETHING
+                        came = _MESSAGES if heard else _NEWS
                         if len(data) >= _LITTLE or self._read_size != READ_SIZE:
                             self._look_ahead(len(data))
                         peer = link.peer
@@ -172,8 +172,8 @@ class Stream:
             self._busy = False
         if self._asked:
             self._write_after_all()
-            came = SOMETHING
-        if came == MESSAGES:
+            came = _NEWS
+        if came == _MESSAGES:
             driver.delivered()
         elif came:
             driver.pump()
@@ -214,13 +214,13 @@ class Stream:
             else:
                 came = self._sock.recv_into(view)
         except (BlockingIOError, InterruptedError):
-            return NOTHING
+            return _IDLE
         except OSError as error:
             self._lost(error)
-            return NOTHING
+            return _IDLE
         if not came:
             self._lost(None)
-            return NOTHING
+            return _IDLE
         now, size = self._driver.now(), min(came, room)
         link.octets_in += size
         link.connection.filled(size, now)
@@ -231,7 +231,7 @@ class Stream:
             if peer is not None and peer.inbound.full:
                 self._make_it_wait()
         self._view = link.connection.buffer()
-        return SOMETHING if size == room else NOTHING
+        return _NEWS if size == room else _IDLE
 
     def write(self) -> None:
         """Write what the link has until it is empty or the kernel is full."""
