@@ -525,6 +525,21 @@ def test_an_api_server_that_stood_still_reads_what_has_come_before_it_believes_i
     run(body())
 
 
+def test_what_has_come_in_time_counts_though_the_loop_reads_it_late(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_in_thread(client.endpoint) as engine:
+                await client.wait_for_engines(timeout=10)
+                stream = client.generate({"tokens": 3}, deadline=2)
+                late = asyncio.get_running_loop().time() + 2.1
+                while asyncio.get_running_loop().time() < late:  # the loop stands still
+                    time.sleep(0.1)  # noqa: ASYNC251
+                assert engine.server.open == 0
+                assert await tokens_of(stream) == ([2, 1, 0], "length")
+
+    run(body())
+
+
 def test_an_engine_that_restarts_is_another_one(place):
     async def body():
         async with EngineClient(place.free(), patience=PATIENT) as client:

@@ -19,7 +19,7 @@ import zerohop as zmq
 from zerohop.serving.codec import decode_with
 from zerohop.serving.engine.handshake import ServerLink
 from zerohop.serving.engine.messages import FromServer
-from zerohop.serving.engine.unreachable import end_when_unreachable
+from zerohop.serving.engine.unreachable import UNACKNOWLEDGED_MS, end_when_unreachable
 from zerohop.serving.errors import Malformed
 
 TYPE_CHECKING = False
@@ -72,6 +72,7 @@ class Pulse:
                 dealer.routing_id, dealer.linger, dealer.sndhwm = routing_id, 0, _QUEUED
                 dealer.ipv6 = "[" in endpoint
                 end_when_unreachable(dealer)
+                dealer.tcp_maxrt = UNACKNOWLEDGED_MS
                 broken = dealer.get_monitor_socket(zmq.EVENT_DISCONNECTED)
                 dealer.connect(endpoint)
                 link = ServerLink(hello, time.monotonic())
