@@ -6,6 +6,7 @@ nothing is left behind.
 
 import inspect
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 
@@ -36,6 +37,9 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # `make test &` in a script
+        # What the tests start would inherit it, and no Ctrl-C would ever reach it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_generate_tests(metafunc):
