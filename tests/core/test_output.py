@@ -436,7 +436,8 @@ def test_a_lone_message_is_written_as_any_other(message):
     written(general, size)
     for each in (link, general):
         assert (each.octets_out, each.messages_out) == (size, 1)
-        assert not (each.sending or each.buffers)
+        assert not each.sending
+        assert not each.buffers
     assert link.peer.outbound.asleep
 
 

@@ -1,8 +1,13 @@
 """The front of a blocking socket: when there is a lane, and what is done past it."""
 
+import socket as plain
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 import zerohop as zmq
+from tests.kit import raw
 from zerohop.sync.front import _NEVER
 
 
@@ -13,6 +18,13 @@ def ends(context):
     pull.bind("inproc://ends")
     push.connect("inproc://ends")
     return push, pull
+
+
+def until(condition):
+    deadline = time.monotonic() + 8
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
 
 
 def test_one_peer_is_a_lane_and_two_are_none(context, ends):
@@ -126,3 +138,36 @@ def test_what_is_ready_is_the_same_with_a_lane_and_past_it(context, wanted):
         for socket in (one, other):
             lanes = socket._front.ready(wanted)
             assert lanes == socket._core.ready(wanted) & wanted
+
+
+def test_a_request_lets_a_connection_go_on_that_late_replies_had_stopped(context):
+    req = context.socket(zmq.REQ)
+    req.rcvhwm = req.req_relaxed = req.req_correlate = 1
+    with plain.create_connection(("127.0.0.1", req.bind_to_random_port("tcp://127.0.0.1"))) as rep:
+        rep.sendall(raw.greeting() + raw.ready(b"REP"))
+        req.wait_connected(8)
+        rep.recv(66 + rep.recv(66, plain.MSG_WAITALL | plain.MSG_PEEK)[65], plain.MSG_WAITALL)
+        req.send(b"1")
+        first = rep.recv(11, plain.MSG_WAITALL)[2:6]
+        rep.sendall(raw.message(first, b"", b"late") * 2)
+        assert req.poll(8000)  # its pipe is full, and nothing is read any more
+        req.send(b"2")
+        second = rep.recv(11, plain.MSG_WAITALL)[2:6]
+        rep.sendall(raw.message(second, b"", b"answer"))
+        assert req.recv(timeout=8) == b"answer"
+
+
+def test_a_reply_wakes_who_waits_for_the_next_request(context):
+    rep = context.socket(zmq.REP)
+    port = rep.bind_to_random_port("tcp://127.0.0.1")
+    askers = [context.socket(zmq.REQ) for _ in range(2)]
+    for asker in askers:
+        asker.connect(f"tcp://127.0.0.1:{port}")
+        asker.send(b"?")
+    rep.recv()
+    until(lambda: rep.stats().incoming.messages == 1)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(rep.poll, 8000)
+        until(lambda: rep._front.waiters.waiting)
+        rep.send(b"!")
+        assert waiting.result(8)
