@@ -114,7 +114,16 @@ class HandshakeMachine(RuleBasedStateMachine):
         self.outputs.clear()
         self.start_server()
 
-    @rule(seconds=st.sampled_from([0.05, 1, 6]))
+    @rule(is_noticed=st.booleans())
+    def the_connection_breaks(self, is_noticed):
+        """The engine notices; the API server may have been cut off, and keeps the old one."""
+        self.to_pulse.clear()
+        self.to_server.clear()
+        self.heard(self.link.broke(self.now))
+        if is_noticed and (departure := self.roster.leave(self.engine, "its connection broke")):
+            self.departed.append(departure)
+
+    @rule(seconds=st.sampled_from([0.05, 1, 6, 31]))
     def time_passes(self, seconds):
         self.now += seconds
         self.departed += self.roster.handle_deadline(self.now)
