@@ -7,7 +7,7 @@
             server.send_step([Delta(number, [token]), ...])
 
 One DEALER takes the requests of all API servers, and each of them has a PUSH, whose queue is
-bounded. The loop's thread does this I/O itself while it waits; a helper of the Context does it
+bounded. The loop's thread does this I/O itself while it waits; a thread of the Context does it
 while the loop computes. The pulse (:mod:`zerohop.serving.engine.pulse`) is a thread apart.
 """
 
