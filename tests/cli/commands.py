@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 from zerohop.serving import BlockRemoved, BlockStored
@@ -50,6 +51,14 @@ def publishing(publisher, events=None):
     finally:
         over.set()
         thread.join()
+
+
+def wait_until(condition):
+    """Ask again and again, for as long as a command may take."""
+    give_up = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < give_up
+        time.sleep(0.05)
 
 
 def batch(number):

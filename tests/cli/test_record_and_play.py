@@ -6,7 +6,7 @@ import signal
 import pytest
 
 import zerohop as zmq
-from tests.cli.commands import SECONDS, batch, publishing, running
+from tests.cli.commands import SECONDS, batch, publishing, running, wait_until
 from zerohop.cli import main as cli
 from zerohop.cli.main import main
 from zerohop.serving import BatchRecorder, BatchRecording, KvEventPublisher
@@ -48,17 +48,19 @@ def test_what_is_published_is_in_the_file_octet_for_octet(path, capsys):
     assert capsys.readouterr().err == f"5 batches in {path}\n"
 
 
+def ranks_in(path):
+    return {each.payload[-1] for each in BatchRecording(path)}
+
+
 def test_the_ranks_of_a_worker_are_recorded_together(path):
     with (
         KvEventPublisher(dp_rank=0) as first,
         KvEventPublisher(dp_rank=1) as second,
         publishing(first),
+        publishing(second),
         running("kv", "record", str(path), first.endpoint, second.endpoint) as process,
     ):
-        ranks = set()
-        while ranks != {0, 1}:
-            second.publish(batch(0))
-            ranks = {each.payload[-1] for each in BatchRecording(path)} if path.exists() else ranks
+        wait_until(lambda: path.exists() and ranks_in(path) == {0, 1})
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=SECONDS)
     assert process.returncode == cli.INTERRUPTED
