@@ -313,10 +313,9 @@ class TestCommands:
         server.session.end(first, error="caf\udce9")
         server.session.end(second, Speechless())
         [(_, said)] = server.at(0.1)
-        assert [each["error"] for each in said["outcomes"]] == [
-            "caf\\udce9",
-            "its result has no form on the wire: LookupError",
-        ]
+        words = [each["error"] for each in said["outcomes"]]
+        assert words[0] == "caf\\udce9"
+        assert words[1].startswith("its result has no form on the wire: ")
 
     @pytest.mark.parametrize("result", [object(), "\udc80", b"x" * MAX_VALUE])
     def test_whose_result_has_no_form_end_with_that_error(self, server, result):
