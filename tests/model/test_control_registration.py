@@ -172,7 +172,8 @@ class Registrations(RuleBasedStateMachine):
     def carry_out(self, name):
         session = self.sessions[name]
         for command in session.commands():
-            self.done[self.boot(name)].append((command.stream, command.id))
+            server = session._welcome.server  # streams are counted anew by each
+            self.done[self.boot(name)].append((server, command.stream, command.id))
             session.end(command, result=command.id)
 
     def collect(self, name):
