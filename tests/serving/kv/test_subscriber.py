@@ -374,6 +374,48 @@ def test_a_read_that_is_cancelled_anywhere_loses_nothing(places):
     assert seqs == list(range(seqs[0], seqs[0] + len(seqs)))
 
 
+def test_what_was_received_stays_where_the_read_is_cancelled_between_two_sockets(places):
+    class Suspending:
+        """A socket that has nothing, and whose caller is suspended, as at the end of a turn."""
+
+        asked = 0
+
+        async def recv_multipart(self, _):
+            self.asked += 1
+            await asyncio.sleep(0)
+            raise zmq.Again
+
+        def close(self, linger=None):
+            pass
+
+    async def body(publisher):
+        async with KvEventSubscriber(publisher.endpoint) as subscriber, asyncio.timeout(20):
+            seqs = []
+            while not seqs:  # before the connection is there, nothing comes
+                publisher.publish([stored(0)])
+                with contextlib.suppress(TimeoutError):
+                    delivery = await asyncio.wait_for(anext(subscriber), 0.1)
+                    seqs += [delivery.seq] if isinstance(delivery, Applied) else []
+            while subscriber.health != {0: Health.LIVE}:
+                await anext(subscriber)
+            monitor, suspending = subscriber._monitor, Suspending()
+            subscriber._monitor = suspending
+            last = publisher.publish([stored(1)])
+            read = asyncio.create_task(anext(subscriber))
+            while not suspending.asked:  # noqa: ASYNC110 - it is cancelled just there
+                await asyncio.sleep(0)
+            read.cancel()
+            await asyncio.wait([read])
+            subscriber._monitor = monitor
+            while seqs[-1] != last:
+                delivery = await anext(subscriber)
+                assert not isinstance(delivery, Lost)
+                seqs += [delivery.seq] if isinstance(delivery, Applied) else []
+
+    with KvEventPublisher(places.free()) as publisher:
+        asyncio.run(body(publisher))
+
+
 def test_an_endpoint_that_makes_no_sense_leaves_nothing_behind(subscribe):
     with pytest.raises(zmq.ZMQError):
         SyncKvEventSubscriber("nonsense")
