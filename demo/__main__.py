@@ -13,6 +13,8 @@ from importlib.util import find_spec
 from demo.models import MODELS, why_no_model
 from demo.say import say
 
+_QUESTION = "The capital of France is"
+
 
 def main() -> int:
     """Run the demo; return the exit status."""
@@ -27,9 +29,6 @@ def main() -> int:
         say(f"ENGINE={engine} is unknown; it can be {' or '.join(sorted(MODELS))}")
         return 2
     questions = _questions()
-    if questions == []:
-        say('no question: give one as  make demo PROMPT="The capital of France is"')
-        return 2
     from demo.terminal import run  # not before it is known that msgspec is there
 
     return run(engine, questions)
@@ -56,7 +55,10 @@ def _questions() -> list[str] | None:
         return [prompt]
     if sys.stdin.isatty():
         return None
-    return [line.strip() for line in sys.stdin if line.strip()]
+    piped = [line.strip() for line in sys.stdin if line.strip()]
+    if not piped:  # as in a script: nobody is there to ask, and it shall show something
+        say(f'no question was given, as with  make demo PROMPT="{_QUESTION}", so it is that one')
+    return piped or [_QUESTION]
 
 
 if __name__ == "__main__":
