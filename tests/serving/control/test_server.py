@@ -5,12 +5,12 @@ import itertools
 import logging
 import sys
 import threading
-import time
 from contextlib import ExitStack
 
 import pytest
 
 import zerohop as zmq
+from tests.serving.control.running import SECONDS, run, until, wait_for
 from zerohop.serving import (
     CommandEnded,
     CommandLost,
@@ -34,7 +34,6 @@ from zerohop.serving import (
 )
 from zerohop.serving.codec import pack, unpack
 
-SECONDS = 20.0  # what must come may take so long on a loaded machine
 QUICK = MembershipOptions(period=0.1, timeout=5.0, spread=0.05, batch=100)
 CACHE = Protocol("cache", (Operation("add", (int, int)), Operation("fail"), Operation("evict")))
 _numbers = itertools.count()
@@ -52,13 +51,6 @@ def endpoint(request, tmp_path_factory):
     if request.param == "tcp":
         return "tcp://127.0.0.1:*"
     return f"ipc://{tmp_path_factory.mktemp('c')}/{next(_numbers)}"
-
-
-def wait_for(condition):
-    give_up = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < give_up, "it did not come about in time"
-        time.sleep(0.005)
 
 
 def events_until(server, kind):
@@ -482,21 +474,6 @@ class TestWorkers:
     def test_nothing_happens_within_a_timeout(self):
         with SyncControlServer() as server:
             assert server.receive(0.01) is None
-
-
-def run(body):
-    """Run a coroutine to its end, within the time that it may take."""
-
-    async def within():
-        async with asyncio.timeout(SECONDS):
-            await body
-
-    asyncio.run(within(), debug=True)
-
-
-async def until(condition):
-    while not condition():  # noqa: ASYNC110 - nothing else tells
-        await asyncio.sleep(0.005)
 
 
 class TestOnAnEventLoop:

@@ -6,6 +6,7 @@ import pytest
 
 import zerohop as zmq
 import zerohop.asyncio
+from tests.serving.control.running import run, until
 from zerohop.serving import (
     LmcacheController,
     LmcacheWorker,
@@ -21,25 +22,9 @@ from zerohop.serving.control.lmcache.messages import (
     encode_message,
 )
 
-SECONDS = 20.0
 WHO, LOCATION = ("instance", 0), "LocalCPUBackend"
 REGISTER = Register(*WHO, "127.0.0.1", 1)
 QUICK = {"period": 0.1, "spread": 0.05, "patience": 0.5}
-
-
-def run(body):
-    """Run a coroutine to its end, within the time that it may take."""
-
-    async def within():
-        async with asyncio.timeout(SECONDS):
-            await body
-
-    asyncio.run(within(), debug=True)
-
-
-async def until(condition):
-    while not condition():  # noqa: ASYNC110 - nothing else tells
-        await asyncio.sleep(0.005)
 
 
 def work_for(controller, kind=LmcacheWorker, **options):

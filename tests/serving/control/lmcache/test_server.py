@@ -1,12 +1,12 @@
 """LMCache's protocols over real sockets: our MP server, our controller, and who asks them."""
 
 import asyncio
-import time
 from contextlib import ExitStack
 
 import pytest
 
 import zerohop as zmq
+from tests.serving.control.running import SECONDS, wait_for
 from zerohop.serving import (
     LmcacheClient,
     LmcacheServer,
@@ -31,17 +31,9 @@ from zerohop.serving.control.lmcache.messages import (
     encode_message,
 )
 
-SECONDS = 20.0
 WHO = "instance", 0
 LOCATION = "LocalCPUBackend"
 CONTEXT = {"instance_id": 7, "model_name": "m", "world_size": 1}
-
-
-def wait_for(condition):
-    give_up = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < give_up, "it did not come about in time"
-        time.sleep(0.005)
 
 
 def fail(force=False):
@@ -213,7 +205,7 @@ def heartbeats_of(controller):
             beats.append(message)
         return receive(message, now)
 
-    with controller.changed:
+    with controller._lock:
         table.receive = listen
     return beats
 
@@ -264,7 +256,7 @@ class TestController:
         with start_worker(controller) as worker:
             worker.admit(1)
             wait_for(lambda: is_right_with(controller, {1}))
-            with worker.changed:
+            with worker._lock:
                 worker._reporter._operate("admit", 99)
                 worker._reporter._pending.clear()  # it got lost
             worker.admit(2)
