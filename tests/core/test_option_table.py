@@ -9,6 +9,10 @@ from zerohop.core.options import SocketOptions
 ROWS = list(TABLE.values())
 
 
+def name_of(row):
+    return row.number.name
+
+
 def test_every_option_is_in_the_table_or_refused_and_none_in_both():
     refused = [number for numbers in REFUSED.values() for number in numbers]
     assert {*TABLE, *refused} == {int(option) for option in SocketOption}
@@ -22,7 +26,7 @@ def test_all_types_are_the_twelve_that_are_not_draft():
     assert SocketType.SERVER not in ALL_TYPES
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.number.name)
+@pytest.mark.parametrize("row", ROWS, ids=name_of)
 def test_a_row_can_be_carried_out(row):
     assert TABLE[row.number] is row
     assert row.readers or row.writers
@@ -34,7 +38,7 @@ def test_a_row_can_be_carried_out(row):
     assert not row.writers or kept or subscribes
 
 
-@pytest.mark.parametrize("row", [r for r in ROWS if r.readers and not r.dynamic], ids=str)
+@pytest.mark.parametrize("row", [r for r in ROWS if r.readers and not r.dynamic], ids=name_of)
 def test_a_default_can_be_shown(row):
     shown = row.shape.show(getattr(SocketOptions(), row.attribute))
     assert type(shown) is (bytes if row.number.kind.value == "bytes" else int)

@@ -309,6 +309,7 @@ def test_abstract_names_leave_no_file_and_are_free_at_return(world, pull, anothe
         (zmq.IPC_FILTER_PID, os.getpid(), True),
         (zmq.IPC_FILTER_PID, os.getpid() + 1, False),
     ],
+    ids=["uid", "other uid", "gid", "other gid", "pid", "other pid"],
 )
 def test_ipc_filters_admit_whom_they_name(world, pull, tmp_path, option, value, admitted):
     pull.setsockopt(option, value)
