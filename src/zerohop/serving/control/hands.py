@@ -51,7 +51,12 @@ class Hands:
         self._is_closed = False
 
     def give(self, task: Callable[[], None]) -> None:
-        """Have a task carried out, which never raises. One thread at a time gives."""
+        """Have a task carried out, which never raises. One thread at a time gives.
+
+        Not once it is closed.
+        """
+        if self._is_closed:
+            return
         self._todo.put(task)
         if len(self._threads) < self._most:
             name = f"{self._name}-{len(self._threads)}"
@@ -64,6 +69,8 @@ class Hands:
         Args:
             timeout: seconds, after which it is left to itself; ``None``: without limit.
         """
+        if self._is_closed:
+            return
         self._is_closed = True
         give_up = None if timeout is None else time.monotonic() + timeout
         for _ in self._threads:

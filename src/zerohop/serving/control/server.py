@@ -9,14 +9,14 @@ is about what is decided, and is held while it is sent, so that it leaves in tha
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
-import threading
 import time
+from abc import abstractmethod
 from functools import partial
 
 import zerohop as zmq
+from zerohop.serving.actor import Actor, ActorThread, bound
 from zerohop.serving.control.exchange import Exchange
 from zerohop.serving.control.hands import Hands, call_in_thread
 from zerohop.serving.control.membership import Membership
@@ -26,130 +26,132 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Mapping
-    from types import TracebackType
-    from typing import Any, Self
+    from typing import Any
 
     from zerohop.serving.control.membership import ControlEvent, MembershipOptions, WorkerView
     from zerohop.serving.control.protocol import Call, Complaint
 
-__all__ = ["RouterThread", "SyncControlServer"]
+__all__ = ["Keeping", "RouterThread", "Routing", "SyncControlServer"]
 
 _log = logging.getLogger(__name__)
-_SLICE = 100  # messages that are received before the lock is let go
 CONTROL = Protocol("zerohop-control")
 
 
-class RouterThread:
-    """Serves one exchange on a ROUTER.
+class Routing(Actor):
+    """Serves one exchange on a ROUTER, whoever waits for it.
 
     Args:
         endpoint: to bind.
         exchange: what is made of what comes.
-        threads: how many carry out the user's handlers.
 
     Attributes:
         endpoint: where it is bound.
-        changed: notified after each change; its lock is the exchange's.
 
     Raises:
         ZMQError: the endpoint can't be bound.
     """
 
-    def __init__(self, endpoint: str, exchange: Exchange, threads: int = 1) -> None:
-        self._exchange = exchange
-        self.changed = threading.Condition()
-        self.is_closed = False
-        self._context = zmq.Context()
-        try:
-            self._router = self._context.socket(zmq.ROUTER)
-            self._router.linger = 0
-            self._router.ipv6 = "[" in endpoint
-            self._router.bind(endpoint)
-            self.endpoint: str = self._router.last_endpoint.decode()
-            self._stopper = self._context.socket(zmq.PAIR)
-            self._stopper.bind("inproc://stop")
-            self._stopped = self._context.socket(zmq.PAIR)
-            self._stopped.connect("inproc://stop")
-        except BaseException:
-            self._context.destroy(linger=0)
-            raise
-        self._hands = Hands(threads, "zerohop-handlers")
-        self._thread = threading.Thread(target=self._run, name="zerohop-control", daemon=True)
-        self._thread.start()
+    _name = "zerohop-control"
 
-    def pump(self) -> None:
-        """Send what the exchange has to say, log, and wake who waits. The lock is held."""
+    def __init__(self, endpoint: str, exchange: Exchange) -> None:
+        super().__init__()
+        self._exchange = exchange
+        with self._starting():
+            self._router = bound(self._context.socket(zmq.ROUTER), endpoint)
+            self.endpoint: str = self._router.last_endpoint.decode()
+            self._listen(self._router, self._take)
+
+    @property
+    def counts(self) -> Counter[Complaint]:
+        """What was wrong with requests, and how often."""
+        with self._lock:
+            return self._exchange.counts.copy()
+
+    @abstractmethod
+    def _give(self, route: bytes, call: Call) -> None:
+        """Have a handler called, and its result sent."""
+
+    def _take(self, frames: list[bytes], now: float) -> None:
+        found = self._exchange.receive(frames, now)
+        if found is not None:
+            self._give(*found)
+
+    def _turn(self, now: float) -> float | None:
+        membership = self._exchange.membership
+        if membership is not None:
+            membership.handle_deadline(now)
+        self._pump()
+        return None if membership is None else membership.next_deadline()
+
+    def _pump(self) -> None:
+        """Send what the exchange has to say, and log. The lock is held."""
         for frames in self._exchange.data_to_send():
-            with contextlib.suppress(zmq.ZMQError):  # it is asked for again, or nobody is there
-                self._router.send_multipart(frames, zmq.DONTWAIT)
+            self._send(self._router, frames)
         for line in self._exchange.lines_to_log():
             _log.warning("%s", line)
-        self.changed.notify_all()
 
-    def close(self, timeout: float | None) -> None:
-        """Serve no more.
+
+class Keeping(Actor):
+    """What is known of a server's workers."""
+
+    _membership: Membership
+
+    @property
+    def boot(self) -> bytes:
+        """Octets that are another in each server."""
+        return self._membership.boot
+
+    def workers(self) -> list[str]:
+        """Return the names of those who are here."""
+        with self._lock:
+            return self._membership.workers()
+
+    def view(self, worker: str) -> WorkerView | None:
+        """Return what is known of a worker; ``None``: it is gone."""
+        with self._lock:
+            return self._membership.view(worker)
+
+
+class RouterThread(Routing, ActorThread):
+    """Serves one exchange in threads.
+
+    Args:
+        endpoint: to bind.
+        exchange: what is made of what comes.
+        threads: how many carry out the user's handlers.
+    """
+
+    def __init__(self, endpoint: str, exchange: Exchange, threads: int) -> None:
+        self._hands = Hands(threads, "zerohop-handlers")
+        super().__init__(endpoint, exchange)
+
+    def close(self, timeout: float | None = 5.0) -> None:
+        """Serve no more; the workers keep asking, and register with the next server.
 
         Args:
-            timeout: seconds for the handlers that are at work; ``None``: without limit.
+            timeout: seconds for the handlers that are at work, after which they are left to
+                themselves; ``None``: without limit.
         """
-        with self.changed:
-            if self.is_closed:
-                return
-            self.is_closed = True
-            self.changed.notify_all()
-        self._stopper.send(b"")
-        self._thread.join()
         self._hands.close(timeout)
-        self._router.close()
-        self._stopper.close()
-        self._context.term()
+        super().close()
 
-    def _run(self) -> None:
-        poller = zmq.Poller()
-        poller.register(self._router, zmq.POLLIN)
-        poller.register(self._stopped, zmq.POLLIN)
-        membership = self._exchange.membership
-        while True:
-            ready = dict(poller.poll(self._milliseconds()))
-            if self._stopped in ready:
-                break
-            with self.changed:
-                now = time.monotonic()
-                for _ in range(_SLICE):
-                    try:
-                        frames = self._router.recv_multipart(zmq.DONTWAIT)
-                    except zmq.Again:
-                        break
-                    found = self._exchange.receive(frames, now)
-                    if found is not None:
-                        self._hands.give(partial(self._carry_out, *found))
-                if membership is not None:
-                    membership.handle_deadline(now)
-                self.pump()
-        self._stopped.close()
-
-    def _milliseconds(self) -> float | None:
-        membership = self._exchange.membership
-        if membership is None:
-            return None
-        with self.changed:
-            deadline = membership.next_deadline()
-        return None if deadline is None else max(deadline - time.monotonic(), 0.0) * 1000 + 1
+    def _give(self, route: bytes, call: Call) -> None:
+        self._hands.give(partial(self._carry_out, route, call))
 
     def _carry_out(self, route: bytes, call: Call) -> None:
         try:
             result = call_in_thread(call.handler, call.arguments)
         except BaseException as error:  # noqa: BLE001 - SystemExit, too, ends nothing but the call
-            with self.changed:
+            with self._changed:
                 self._exchange.fail(route, call, error, time.monotonic())
-                self.pump()
+                self._pump()
             return
-        with self.changed:
+        with self._changed:
             self._exchange.answer(route, call, result, time.monotonic())
-            self.pump()
+            self._pump()
 
 
-class SyncControlServer:
+class SyncControlServer(Keeping, RouterThread):
     """Keeps the table of the workers, and carries out a protocol's operations.
 
         with SyncControlServer("tcp://127.0.0.1:*") as server:
@@ -165,7 +167,6 @@ class SyncControlServer:
 
     Attributes:
         endpoint: where it is bound.
-        boot: octets that are another in each server.
 
     Raises:
         MissingHandlers: an operation of the protocol has no handler.
@@ -184,25 +185,8 @@ class SyncControlServer:
         threads: int = 1,
     ) -> None:
         self._membership = Membership(os.urandom(16), options)
-        self._exchange = Exchange(protocol, handlers or {}, self._membership)
-        self._router = RouterThread(endpoint, self._exchange, threads)
-        self.endpoint, self.boot = self._router.endpoint, self._membership.boot
-
-    @property
-    def counts(self) -> Counter[Complaint]:
-        """What was wrong with requests, and how often."""
-        with self._router.changed:
-            return self._exchange.counts.copy()
-
-    def workers(self) -> list[str]:
-        """Return the names of those who are here."""
-        with self._router.changed:
-            return self._membership.workers()
-
-    def view(self, worker: str) -> WorkerView | None:
-        """Return what is known of a worker; ``None``: it is gone."""
-        with self._router.changed:
-            return self._membership.view(worker)
+        exchange = Exchange(protocol, handlers or {}, self._membership)
+        super().__init__(endpoint, exchange, threads)
 
     def command(self, worker: str, name: str, *arguments: Any) -> int:
         """Tell a worker to do something.
@@ -214,9 +198,9 @@ class SyncControlServer:
             KeyError: the worker is not here.
             Unencodable: an argument has no form on the wire, or is too large.
         """
-        with self._router.changed:
+        with self._changed:
             command = self._membership.command(worker, name, list(arguments))
-            self._router.pump()
+            self._pump()
             return command
 
     def receive(self, timeout: float | None = None) -> ControlEvent | None:
@@ -230,35 +214,15 @@ class SyncControlServer:
         Returns:
             The event, or ``None``: the time has run out, or the server is closed.
         """
-        changed, found = self._router.changed, self._membership.next_event
-        with changed:
+        found = self._membership.next_event
+        with self._changed:
             event = found()
             if event is None:
                 give_up = None if timeout is None else time.monotonic() + timeout
-                while event is None and not self._router.is_closed:
+                while event is None and not self._is_closed:
                     left = None if give_up is None else give_up - time.monotonic()
                     if left is not None and left <= 0:
                         break
-                    changed.wait(left)
+                    self._changed.wait(left)
                     event = found()
             return event
-
-    def close(self, timeout: float | None = 5.0) -> None:
-        """Serve no more; the workers keep asking, and register with the next server.
-
-        Args:
-            timeout: seconds for the handlers that are at work, after which they are left to
-                themselves; ``None``: without limit.
-        """
-        self._router.close(timeout)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from functools import wraps
 
+from zerohop.serving.actor import Actor
 from zerohop.serving.control.asyncio_server import RouterTask
 from zerohop.serving.control.exchange import Exchange
 from zerohop.serving.control.lmcache.instances import Instances
@@ -19,27 +20,26 @@ from zerohop.serving.control.values import encoded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Callable, Iterable, Mapping
-    from types import TracebackType
-    from typing import Any, Self
+    from typing import Any
 
     from zerohop.serving.control.lmcache.instances import Instance
-    from zerohop.serving.control.protocol import Complaint
 
 __all__ = ["LmcacheServer", "SyncLmcacheServer"]
 
 
-class _Serving:
+class _Serving(Actor):
     """What both servers are: the exchange of a release, and who is registered."""
 
-    def __init__(
+    _instances: Instances
+
+    def _exchange_for(
         self,
         operations: Iterable[str],
         handlers: Mapping[str, Callable[..., Any]] | None,
         release: str,
         chunk_size: int,
-    ) -> None:
+    ) -> Exchange:
         self._instances = Instances()
         own: dict[str, Callable[..., Any]] = {
             "noop": lambda: "OK",
@@ -60,12 +60,7 @@ class _Serving:
         if have["ping"] != self._ping:
             have["ping"] = self._noting(have["ping"])
         protocol = lmcache_protocol([*have, *operations], release)
-        self._exchange = Exchange(protocol, have, release=release)
-
-    @property
-    def counts(self) -> Counter[Complaint]:
-        """What was wrong with requests, and how often."""
-        return self._exchange.counts.copy()
+        return Exchange(protocol, have, release=release)
 
     @property
     def instances(self) -> list[Instance]:
@@ -97,7 +92,7 @@ class _Serving:
         self._instances.unregister(arguments[0])
 
 
-class SyncLmcacheServer(_Serving):
+class SyncLmcacheServer(_Serving, RouterThread):
     """Serves LMCache workers, in threads.
 
     Args:
@@ -130,32 +125,11 @@ class SyncLmcacheServer(_Serving):
         chunk_size: int = 256,
         threads: int = 1,
     ) -> None:
-        super().__init__(operations, handlers, release, chunk_size)
-        self._router = RouterThread(endpoint, self._exchange, threads)
-        self.endpoint = self._router.endpoint
-
-    def close(self, timeout: float | None = 5.0) -> None:
-        """Serve no more.
-
-        Args:
-            timeout: seconds for the handlers that are at work, after which they are left to
-                themselves; ``None``: without limit.
-        """
-        self._router.close(timeout)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+        exchange = self._exchange_for(operations, handlers, release, chunk_size)
+        super().__init__(endpoint, exchange, threads)
 
 
-class LmcacheServer(_Serving):
+class LmcacheServer(_Serving, RouterTask):
     """Serves LMCache workers, on the running event loop.
 
     Args:
@@ -186,21 +160,4 @@ class LmcacheServer(_Serving):
         release: str = LATEST,
         chunk_size: int = 256,
     ) -> None:
-        super().__init__(operations, handlers, release, chunk_size)
-        self._router = RouterTask(endpoint, self._exchange)
-        self.endpoint = self._router.endpoint
-
-    async def aclose(self) -> None:
-        """Serve no more."""
-        await self._router.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
+        super().__init__(endpoint, self._exchange_for(operations, handlers, release, chunk_size))
