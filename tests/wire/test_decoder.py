@@ -163,6 +163,24 @@ def test_a_run_of_several_frames_ends_where_the_peer_breaks_the_protocol():
     assert "reserved bits" in problem
 
 
+@pytest.mark.parametrize("cut", [0, 1, 2, 50])
+def test_a_run_goes_on_in_the_next_data(cut):
+    """Wherever the first data ends: its header is known, and nothing is tried frame by frame."""
+    decoder, stream = FrameDecoder(), wire(*[b"x" * 64] * 2000)
+    middle = len(stream) // 2 + cut
+    assert decoder.receive_data(stream[:middle]) == [b"x" * 64] * 1000
+    assert calls_during(decoder.receive_data, stream[middle:]) <= 120
+
+
+@pytest.mark.parametrize("cut", [0, 1, 2, 50])
+def test_the_last_part_of_a_message_does_not_go_on_with_a_run_of_frames_like_it(cut):
+    run, between = [b"x" * 64] * 40, [[b"a", b"y" * 64]]
+    begun = wire(*run) + octets("01 01 61")  # a part, and behind it the end of the data
+    stream = wire(*run, *between, *run)
+    edge = len(begun) + cut
+    assert decode(stream[:edge], stream[edge:]) == run + between + run
+
+
 # Breaches
 
 

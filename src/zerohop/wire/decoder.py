@@ -76,8 +76,8 @@ class FrameDecoder:
     """
 
     __slots__ = (
-        "_at_once", "_body", "_flags", "_head", "_limit", "_parts", "_proven", "_room", "completed",
-        "saw_command",
+        "_at_once", "_body", "_flags", "_head", "_limit", "_parts", "_proven", "_room",
+        "_run_header", "completed", "saw_command",
     )  # fmt: skip
 
     def __init__(self, max_message_size: int | None = None) -> None:
@@ -91,6 +91,7 @@ class FrameDecoder:
         self._body: Body | None = None  # a frame's whose header is whole and which is not
         self._flags = 0  # flags of that frame
         self._proven = 0  # octets of the last large frame
+        self._run_header = b""  # of the last run: it goes on in what comes next, most likely
 
     def wanted(self) -> int:
         """Return how many octets the current frame still lacks; 0 between frames."""
@@ -136,6 +137,8 @@ class FrameDecoder:
         messages: list[Message] = []
         try:
             position = self._resume(data, messages) if self._body or self._head else 0
+            if self._run_header and not self._parts:
+                position = cut_run(data, self._run_header, position, messages)
             # Up to here a short frame is sure to be whole, and to break no limit but that on size.
             sure = end - _LARGEST_SHORT
             crowded = len(self._parts) + end // 2 >= MAX_FRAMES
@@ -198,7 +201,7 @@ class FrameDecoder:
                     first = -1
                 elif size == last_size and not (flags or parts):
                     start = position - size
-                    position = cut_run(data, data[start - 2 : start], position, messages)
+                    position = self._cut_run(data, data[start - 2 : start], position, messages)
                 last_size = size
             return position
         finally:
@@ -242,7 +245,7 @@ class FrameDecoder:
                     else:
                         append(body)
                         if size == last_size and end - stop > RUN * size:
-                            stop = cut_run(data, data[position:start], stop, messages)
+                            stop = self._cut_run(data, data[position:start], stop, messages)
                         last_size, first = size, stop
                 elif flags & COMMAND:
                     append(Command(body))
@@ -261,6 +264,13 @@ class FrameDecoder:
             return end
         finally:
             self._parts, self._room = parts, room
+
+    def _cut_run(self, data: bytes, header: bytes, position: int, messages: list[Message]) -> int:
+        """As :func:`cut_run`; remember a run, which the end of the data may have cut in two."""
+        stop = cut_run(data, header, position, messages)
+        if stop > position:
+            self._run_header = header
+        return stop
 
     def _resume(self, data: bytes, messages: list[Message]) -> int:
         """Go on with the frame that the last call left; return where the next one begins."""
