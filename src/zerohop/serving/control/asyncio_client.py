@@ -5,188 +5,61 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
-import os
-import time
 from itertools import count
 
 import zerohop as zmq
 import zerohop.asyncio
-from zerohop.serving.control.client import error_of, handler_of, jitters
+from zerohop.serving.actor import connected
+from zerohop.serving.asyncio_actor import ActorTask
+from zerohop.serving.closing import AsyncClosing
+from zerohop.serving.control.client import Working
 from zerohop.serving.control.lmcache.frames import encode_call, parse_reply, result_of
-from zerohop.serving.control.messages import Registration
-from zerohop.serving.control.session import WorkerSession
-from zerohop.serving.errors import Malformed, NoAnswer, RequestRefused
+from zerohop.serving.errors import Malformed, NoAnswer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from types import TracebackType
-    from typing import Any, Self
+    from typing import Any
 
     from zerohop.serving.control.lmcache.frames import Operation, Reply
-    from zerohop.serving.control.messages import Command, Key
-    from zerohop.serving.control.session import SessionState
+    from zerohop.serving.control.messages import Command
 
 __all__ = ["ControlClient", "ControlWorker"]
 
 
-class ControlWorker:
+class ControlWorker(Working, ActorTask):
     """Registers with a control server, and keeps its copy of a table right.
 
         async with ControlWorker(endpoint, "decode-3", offers={"slots": 8}) as worker:
             worker.put("model", "tiny")
 
-    It goes on in tasks of its own, whatever happens to the server.
-
-    Args:
-        endpoint: of the server.
-        worker: its name, the same after a restart.
-        offers: what it offers.
-        commands: what it can be told to do, by name: functions or coroutine functions; one
-            after the other.
-        patience: seconds without a reply, after which a question is asked again.
-
-    Attributes:
-        boot: octets that are another in each worker.
-
-    Raises:
-        Unencodable: something in what it offers has no form on the wire.
-        ZMQError: the endpoint can't be connected.
+    It goes on in tasks of its own, whatever happens to the server. Its commands may be coroutine
+    functions; the one that is at work when it is closed is cancelled.
     """
 
-    def __init__(
-        self,
-        endpoint: str,
-        worker: str,
-        *,
-        offers: dict[str, Any] | None = None,
-        commands: Mapping[str, Callable[..., Any]] | None = None,
-        patience: float = 2.0,
-    ) -> None:
-        self.boot = os.urandom(16)
-        registration = Registration(worker, self.boot, offers=offers or {})
-        self._session = WorkerSession(registration, jitters(), patience)
-        self._commands = commands or {}
+    def _start(self) -> None:
         self._todo: asyncio.Queue[Command] = asyncio.Queue()
-        self._changed = asyncio.Condition()
-        self._wake = asyncio.Event()
-        self._is_closed = False
-        self._context = zerohop.asyncio.Context()
-        try:
-            self._dealer = self._context.socket(zmq.DEALER)
-            self._dealer.linger = 0
-            self._dealer.immediate = True
-            self._dealer.ipv6 = "[" in endpoint
-            self._dealer.connect(endpoint)
-        except BaseException:
-            self._context.destroy(linger=0)
-            raise
-        self._tasks = [
-            asyncio.ensure_future(each)
-            for each in (self._receive(), self._keep_time(), self._carry_out())
-        ]
-
-    @property
-    def state(self) -> SessionState:
-        """``"registering"``, ``"syncing"``, ``"right"`` or ``"ended"``."""
-        return self._session.state
-
-    @property
-    def refused_because(self) -> str | None:
-        """The server's words, while it does not want this worker."""
-        return self._session.refused_because
-
-    @property
-    def registrations(self) -> int:
-        """How often a server has welcomed it."""
-        return self._session.registrations
-
-    def put(self, key: Key, value: Any) -> None:
-        """Give a key a value, as it is now. Does not wait for the server.
-
-        Raises:
-            TypeError: the key is neither a number nor a text.
-            Unencodable: something in it has no form on the wire, or it is too large.
-        """
-        self._session.put(key, value)
-        self._wake.set()
-
-    def remove(self, key: Key) -> None:
-        """Take a key out of the table; one that is not there is no fault."""
-        self._session.remove(key)
-        self._wake.set()
+        self._spawn(self._carry_out())
+        super()._start()
 
     async def wait_settled(self) -> None:
-        """Wait until the server has acknowledged all that there is.
+        """Wait until the server has acknowledged all that there is, or the worker is closed.
 
         Raises:
             RequestRefused: the server does not want this worker.
         """
-        session = self._session
-        async with self._changed:
-            await self._changed.wait_for(lambda: session.is_settled or session.refused_because)
-        if session.refused_because is not None:
-            raise RequestRefused(session.registration.worker, session.refused_because)
+        await self._until(self._has_settled)
+        self._check_wanted()
 
-    async def aclose(self) -> None:
-        """Say farewell and end; the command that is at work is cancelled."""
-        if self._is_closed:
-            return
-        self._is_closed = True
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._session.leave()
-        await self._send()
-        self._dealer.close(linger=500)  # for the farewell
-        await self._context.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
-    async def _receive(self) -> None:
-        while True:
-            frames = await self._dealer.recv_multipart()
-            self._session.receive(frames, time.monotonic())
-            self._wake.set()
-
-    async def _keep_time(self) -> None:
-        """Ask what is due, whenever something has changed or the time has come."""
-        while True:
-            self._wake.clear()
-            self._session.handle_deadline(time.monotonic())
-            await self._send()
-            for command in self._session.commands():
-                self._todo.put_nowait(command)
-            async with self._changed:
-                self._changed.notify_all()
-            deadline = self._session.next_deadline()
-            delay = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(delay):  # wait_for loses a cancellation with a wake
-                    await self._wake.wait()
-
-    async def _send(self) -> None:
-        for frames in self._session.data_to_send():
-            with contextlib.suppress(zmq.Again):  # nobody is there; it is said again
-                await self._dealer.send_multipart(frames, zmq.DONTWAIT)
+    def _give(self, command: Command) -> None:
+        self._todo.put_nowait(command)
 
     async def _carry_out(self) -> None:
         task = asyncio.current_task()
         assert task is not None
         while True:
             command = await self._todo.get()
-            result = error = None
             try:
-                result = handler_of(self._commands, command)(*command.arguments)
+                result = self._handler_of(command)(*command.arguments)
                 if inspect.isawaitable(result):
                     result = await result
             except KeyboardInterrupt:
@@ -194,12 +67,12 @@ class ControlWorker:
             except BaseException as failure:
                 if task.cancelling():
                     raise
-                result, error = None, error_of(failure)
-            self._session.end(command, result, error)
-            self._wake.set()
+                self._end(command, None, failure)
+            else:
+                self._end(command, result, None)
 
 
-class ControlClient:
+class ControlClient(AsyncClosing):
     """Asks a server for its operations; any number at a time.
 
     Args:
@@ -216,11 +89,10 @@ class ControlClient:
         self._waiting: dict[int, asyncio.Future[Reply]] = {}
         self._context = zerohop.asyncio.Context()
         try:
-            self._dealer = self._context.socket(zmq.DEALER)
-            self._dealer.linger = 0
-            self._dealer.immediate = True  # what was given up is not said to who starts later
-            self._dealer.ipv6 = "[" in endpoint
-            self._dealer.connect(endpoint)
+            dealer = self._context.socket(zmq.DEALER)
+            dealer.linger = 0
+            dealer.immediate = True  # what was given up is not said to who starts later
+            self._dealer = connected(dealer, endpoint)
         except BaseException:
             self._context.destroy(linger=0)
             raise
@@ -257,17 +129,6 @@ class ControlClient:
         await asyncio.gather(self._receiving, return_exceptions=True)
         self._dealer.close()
         await self._context.aclose(linger=0)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
 
     async def _receive(self) -> None:
         while True:

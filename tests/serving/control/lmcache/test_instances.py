@@ -2,6 +2,7 @@
 
 import pytest
 
+from zerohop.serving import RequestRefused
 from zerohop.serving.control.lmcache.instances import Instances
 
 
@@ -45,3 +46,21 @@ def test_one_that_goes_is_gone(instances):
     instances.unregister(7)
     instances.unregister(7)
     assert instances.present == {}
+
+
+def test_the_silent_make_room_for_who_comes_where_there_is_none():
+    instances = Instances(timeout=120.0, grace=3600.0, most=2)
+    instances.register(7, "model", 0.0)
+    instances.register(8, "model", 100.0)
+    instances.register(9, "model", 3600.0)
+    assert list(instances.present) == [8, 9]
+
+
+def test_one_too_many_is_refused_and_who_is_here_may_register_anew():
+    instances = Instances(most=2)
+    instances.register(7, "model", 0.0)
+    instances.register(8, "model", 0.0)
+    with pytest.raises(RequestRefused, match="there are 2 instances, which is the limit"):
+        instances.register(9, "model", 1.0)
+    instances.register(8, "other", 1.0)
+    assert [each.registration for each in instances.present.values()] == ["model", "other"]

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from zerohop.serving.errors import RequestRefused
+
 __all__ = ["Instance", "Instances"]
 
 
@@ -36,19 +38,29 @@ class Instances:
     Args:
         timeout: seconds of silence after which one that has pinged is gone.
         grace: the same for one that has not.
+        most: how many may be here; more are refused, unless some of them are gone.
 
     Attributes:
         present: by number.
         strangers: pings of instances that are not registered.
     """
 
-    def __init__(self, timeout: float = 120.0, grace: float = 3600.0) -> None:
+    def __init__(self, timeout: float = 120.0, grace: float = 3600.0, most: int = 10_000) -> None:
         self.present: dict[int, Instance] = {}
         self.strangers = 0
-        self._timeout, self._grace = timeout, grace
+        self._timeout, self._grace, self._most = timeout, grace, most
 
     def register(self, instance_id: int, registration: Any, now: float) -> None:
-        """It is here; what was known of it before is void."""
+        """It is here; what was known of it before is void.
+
+        Raises:
+            RequestRefused: there are too many.
+        """
+        if instance_id not in self.present and len(self.present) >= self._most:
+            self.reap(now)
+            if len(self.present) >= self._most:
+                reason = f"there are {self._most} instances, which is the limit"
+                raise RequestRefused(f"{instance_id!r:.64}", reason)
         self.present[instance_id] = Instance(instance_id, registration, now)
 
     def unregister(self, instance_id: int) -> None:

@@ -65,8 +65,9 @@ class _Serving(Actor):
     @property
     def instances(self) -> list[Instance]:
         """The workers that are registered and not silent."""
-        self._instances.reap(time.monotonic())
-        return list(self._instances.present.values())
+        with self._lock:
+            self._instances.reap(time.monotonic())
+            return list(self._instances.present.values())
 
     def _ping(self, instance_id: int | None = None) -> bool:
         return self._instances.ping(instance_id, time.monotonic())
@@ -82,14 +83,17 @@ class _Serving(Actor):
         return note_and_ping
 
     def _register(self, *arguments: Any) -> None:
-        self._instances.register(arguments[0], arguments[1:], time.monotonic())
+        with self._lock:
+            self._instances.register(arguments[0], arguments[1:], time.monotonic())
 
     def _register_context(self, context: dict[str, Any]) -> dict[str, Any]:
-        self._instances.register(context["instance_id"], context, time.monotonic())
+        with self._lock:
+            self._instances.register(context["instance_id"], context, time.monotonic())
         return {"shm_name": "", "pool_size": 0}  # the data come in messages
 
     def _unregister(self, *arguments: Any) -> None:
-        self._instances.unregister(arguments[0])
+        with self._lock:
+            self._instances.unregister(arguments[0])
 
 
 class SyncLmcacheServer(_Serving, RouterThread):
