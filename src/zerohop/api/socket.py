@@ -31,6 +31,7 @@ import os
 import threading
 import warnings
 import weakref
+from functools import cache
 
 from zerohop.api.endpoints import EndpointMethods
 from zerohop.api.frame import COPY_THRESHOLD
@@ -128,8 +129,6 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
             return
         if ctx_or_socket is None or isinstance(ctx_or_socket, SocketBase):
             raise TypeError("context must be specified")
-        from zerohop.io.driver import SocketDriver  # no socket, no driver
-
         context: ContextBase = ctx_or_socket
         if not hasattr(context, "_check_room"):
             raise TypeError(f"Cannot convert {type(context).__name__} to Context")
@@ -150,7 +149,7 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
             )
             _assign(self, "_core", core)
             try:
-                _assign(self, "_driver", SocketDriver(core, shared))
+                _assign(self, "_driver", _driver_class()(core, shared))
                 self._start()
             except BaseException:  # a signal handler's: nobody will ever have this socket
                 for driver in list(shared.drivers):
@@ -347,6 +346,14 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
         name = self._shown_as or name_of(type(self))
         closed = " closed" if self.closed else ""
         return f"<{name}(zmq.{self._core.type_name}) at {id(self):#x}{closed}>"
+
+
+@cache
+def _driver_class() -> type[SocketDriver]:
+    """Imported with the first socket, and found at once from then on."""
+    from zerohop.io.driver import SocketDriver
+
+    return SocketDriver
 
 
 def _jitter() -> float:

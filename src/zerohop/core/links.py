@@ -15,6 +15,8 @@ a queue (CVE-2020-15166).
 
 from __future__ import annotations
 
+from functools import cache
+
 from zerohop.constants import Event, SocketType
 from zerohop.core import output
 from zerohop.core.dialers import Dialers
@@ -27,6 +29,7 @@ from zerohop.errors import HandshakeError, ProtocolError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
     from typing import Any
 
     from zerohop.core.endpoint import SocketName
@@ -140,18 +143,16 @@ class Links:
 
     def _handle(self, link: Link, items: list[Any]) -> None:
         """The careful way through what a connection gave: events among messages, in order."""
-        # Here, for who has a connection has imported the wire, and who has none need not.
-        from zerohop.wire.events import ErrorReceived, Handshaken, SubscriptionReceived
-
+        events = _events_of_the_wire()
         for item in items:
             match item:
-                case Handshaken():
+                case events.Handshaken():
                     self._handshaken(link, item)
-                case SubscriptionReceived():
+                case events.SubscriptionReceived():
                     peer = link.peer
                     if peer is not None and peer in self.peers:
                         self.pattern.subscription(peer, item.topic, item.subscribe)
-                case ErrorReceived():
+                case events.ErrorReceived():
                     self.fail(link, HandshakeError(
                         f"{link.remote or link.endpoint} refused this socket: {item.reason!r}",
                         source="RFC 37, ERROR command",
@@ -448,3 +449,11 @@ class Links:
             if what.connection.has_output:
                 self.to_write.append(what)
             self._arm(what)
+
+
+@cache
+def _events_of_the_wire() -> ModuleType:
+    """Who has a connection has imported the wire, and who has none need not."""
+    from zerohop.wire import events
+
+    return events

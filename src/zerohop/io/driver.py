@@ -6,12 +6,11 @@ What follows from it stands in :mod:`zerohop.io.pump`.
 from __future__ import annotations
 
 import errno
-from sys import modules
 
 from zerohop.constants import Errno, Event, PollEvent, SecurityMechanism
 from zerohop.core.endpoint import InprocEndpoint, IpcEndpoint, parse
 from zerohop.errors import UsageError, ZMQError
-from zerohop.io.pump import Pump
+from zerohop.io.pump import Pump, dialing_class, stream_class
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,8 +50,7 @@ class SocketDriver(Pump):
         else:
             from zerohop.io.listening import Acceptor, open_listener  # a client never listens
 
-            _import_connections()
-
+            stream_class()  # now, as in connect()
             links, options = self.core.links, self.core.options.frozen()
             try:
                 sock, resolved, file = open_listener(endpoint, options)
@@ -141,9 +139,9 @@ class SocketDriver(Pump):
         if isinstance(endpoint, InprocEndpoint):
             self.core.inproc.connect(endpoint)
         else:
-            import zerohop.io.dialing  # noqa: F401 - a server never dials
-
-            _import_connections()
+            # Before the first is begun: when it is there, no descriptor may be left to import with.
+            dialing_class()
+            stream_class()
             if isinstance(endpoint, IpcEndpoint):
                 from zerohop.io.sockets import check_ipc
 
@@ -251,14 +249,3 @@ class SocketDriver(Pump):
             self._linger_until = self.now() + linger
             self._arm(force=True)
         self.pump()
-
-
-def _import_connections() -> None:
-    """Import what connections need: a program over inproc has none.
-
-    Before the first is begun: when it is there, no descriptor may be left to import with.
-    """
-    if not ("zerohop.io.stream" in modules and "zerohop.wire.connection" in modules):
-        import zerohop.io.stream
-        import zerohop.mechanisms.null
-        import zerohop.wire.connection  # noqa: F401

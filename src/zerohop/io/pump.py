@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import cache
 
 from zerohop.constants import Errno, Event
 from zerohop.value import NOTHING
@@ -447,10 +448,8 @@ class Pump:
     # Dialling and accepting
 
     def _dial(self, dialer: Dialer) -> None:
-        from zerohop.io.dialing import Dialing  # a server has none
-
         links = self.core.links
-        dialing = Dialing(self, dialer)
+        dialing = dialing_class()(self, dialer)
         self._dialings[dialer] = dialing
         if links.monitors:
             links.records.add(Event.CONNECT_DELAYED, Errno.EINPROGRESS, dialer.address)
@@ -479,9 +478,7 @@ class Pump:
 
     def _open(self, source: Dialer | Listener, sock: socket.socket, remote: SocketName) -> None:
         link = self.core.links.open(source, self.now(), remote=remote, fd=sock.fileno())
-        from zerohop.io.stream import Stream  # a program over inproc has none
-
-        stream = self._streams[link] = Stream(self, sock, link)
+        stream = self._streams[link] = stream_class()(self, sock, link)
         stream.start()
         stream.write()
 
@@ -573,3 +570,25 @@ class Pump:
 
 def _never() -> bool:
     return False
+
+
+# Imported when they are needed, and found at once from then on: even of what is there an import
+# costs as much as ten calls.
+
+
+@cache
+def dialing_class() -> type[Dialing]:
+    """What opens connections; a server has none."""
+    from zerohop.io.dialing import Dialing
+
+    return Dialing
+
+
+@cache
+def stream_class() -> type[Stream]:
+    """What moves the octets of a connection; a program over inproc has none."""
+    import zerohop.mechanisms.null
+    import zerohop.wire.connection  # noqa: F401
+    from zerohop.io.stream import Stream
+
+    return Stream

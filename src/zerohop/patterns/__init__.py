@@ -15,6 +15,8 @@ threads; so an ``inproc`` connection is simply two patterns that share their pip
 
 from __future__ import annotations
 
+from functools import cache
+
 from zerohop.constants import Errno, SocketType
 from zerohop.errors import UsageError
 
@@ -41,6 +43,7 @@ def make_pattern(socket_type: int, options: PatternOptions, *, seed: int) -> Pat
     return _class_of(socket_type)(options, seed)
 
 
+@cache  # an import costs as much as ten calls, even of what is there
 def _class_of(socket_type: int) -> Callable[[PatternOptions, int], Pattern]:  # noqa: C901 - a table
     """The class of a type. A program uses two or three of them, and imports no others."""
     match socket_type:
