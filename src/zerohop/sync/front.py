@@ -41,10 +41,9 @@ class Front:
     Attributes:
         send_lane: the pipe to append to without the lock, its queue, and at which length to call
             :meth:`sent`; None: there is none now.
-        receive_lane: what takes the next message off its pipe without the lock, that pipe, and
-            whether the messages are the receiver's own: lists of ``bytes`` that nobody else has
-            (over ``inproc`` there may be octets in them that the sender lends). None: there is none
-            now.
+        receive_lane: the pipe to take messages from without the lock. From the network they are the
+            receiver's own: lists of ``bytes`` that nobody else has (over ``inproc`` there may be
+            octets in them that the sender lends). None: there is none now.
         waiters: the calls that wait in this socket.
     """
 
@@ -58,7 +57,7 @@ class Front:
         self._core = driver.core
         self._lock = driver.lock
         self.send_lane: tuple[Pipe, deque[Message], int] | None = None
-        self.receive_lane: tuple[Callable[[], Message], Pipe, bool] | None = None
+        self.receive_lane: Pipe | None = None
         self.waiters = Waiters(driver.core, reactor)
         self._waiting = self.waiters.waiting
         self._reactor = reactor
@@ -91,10 +90,7 @@ class Front:
                 elif 0 < hwm < mark:
                     mark = hwm
                 self.send_lane = pipe, pipe.messages, mark
-            pipe = core.receive_lane
-            self.receive_lane = (
-                None if pipe is None else (pipe.messages.popleft, pipe, not pipe.writer.inproc)
-            )
+            self.receive_lane = core.receive_lane
         waiting = self._waiting
         if waiting:
             running = self._reactor.running
@@ -161,7 +157,7 @@ class Front:
         """
         if wanted == IN:
             lane = self.receive_lane
-            if lane is not None and lane[1].messages:
+            if lane is not None and lane.messages:
                 return IN
         elif wanted == OUT:
             way = self.send_lane
@@ -264,7 +260,7 @@ class Front:
                 self._unread += 1
                 # It was taken past the lane: tell whoever was stopped by it.
                 core, context = self._core, self._core.context
-                pipe = None if self.receive_lane is None else self.receive_lane[1]
+                pipe = self.receive_lane
                 if (
                     core.links.to_resume
                     or context.writable

@@ -177,11 +177,10 @@ class Socket(WaitMethods, SocketBase):
             Again: nothing came in the time allowed.
             ZMQError: ENOTSUP, EFSM, ENOTSOCK, ETERM as ``zmq_recv``.
         """
-        lane = self._front.receive_lane
-        if lane is not None:
-            take, pipe, _ = lane
+        pipe = self._front.receive_lane
+        if pipe is not None:
             try:
-                message = take()
+                message = pipe.messages.popleft()
             except IndexError:
                 pass
             else:
@@ -205,17 +204,16 @@ class Socket(WaitMethods, SocketBase):
         timeout: float | None = None,
     ) -> list[Any]:
         """Receive a whole message: the list of its parts. Otherwise as :meth:`recv`."""
-        lane = self._front.receive_lane
-        if lane is not None:
-            take, pipe, own = lane
+        pipe = self._front.receive_lane
+        if pipe is not None:
             try:
-                message = take()
+                message = pipe.messages.popleft()
             except IndexError:
                 pass
             else:
                 if pipe.full and len(pipe.messages) <= pipe.resume_at:
                     self._front.drained(pipe)
-                if own and copy and type(message) is list:
+                if copy and type(message) is list and not pipe.writer.inproc:
                     return message
                 return as_octets_list(message) if copy else as_frames(message)
         with self._driver.lock:
@@ -236,11 +234,10 @@ class Socket(WaitMethods, SocketBase):
 
     def _take(self, flags: int = 0, timeout: float | None = None) -> Message:
         """The next message, or the rest of the one that ``recv`` has begun."""
-        lane = self._front.receive_lane
-        if lane is not None:
-            take, pipe, _ = lane
+        pipe = self._front.receive_lane
+        if pipe is not None:
             try:
-                message = take()
+                message = pipe.messages.popleft()
             except IndexError:
                 pass
             else:
@@ -252,8 +249,7 @@ class Socket(WaitMethods, SocketBase):
 
     def _take_part(self, flags: int, timeout: float | None) -> Part:
         """The next part."""
-        lane = self._front.receive_lane
-        if lane is not None:
+        if self._front.receive_lane is not None:
             message = self._take(flags, timeout)
             if not isinstance(message, list):
                 return message
