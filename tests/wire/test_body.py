@@ -1,5 +1,6 @@
 """A body that is gathered: right however it comes, copied once, no larger than what came of it."""
 
+import ctypes
 import gc
 import sys
 import tracemalloc
@@ -144,6 +145,29 @@ def test_memory_grows_with_what_came_not_with_what_was_announced(step, announced
 def test_what_the_peer_has_sent_before_may_be_held_at_once():
     assert len(Body(2**62, proven=500_000).buffer()) == 500_000
     assert len(Body(400_000, proven=500_000).buffer()) == 400_000
+
+
+@pytest.mark.parametrize("missing", ["ctypes", "ctypes.pythonapi"])
+def test_where_unwritten_memory_cannot_be_had_it_is_zeros(monkeypatch, missing):
+    name, _, attribute = missing.partition(".")
+    if attribute:
+        monkeypatch.delattr(missing)
+    else:
+        monkeypatch.setitem(sys.modules, name, None)
+    body_module.unwritten.cache_clear()
+    try:
+        assert body_module.unwritten()(100) == bytes(100)
+    finally:
+        body_module.unwritten.cache_clear()
+
+
+def test_what_others_have_declared_of_pythons_own_functions_is_theirs(monkeypatch):
+    monkeypatch.setattr(ctypes.pythonapi.PyBytes_FromStringAndSize, "argtypes", ())
+    body_module.unwritten.cache_clear()
+    body = Body(FIRST, proven=FIRST)
+    put(body, bytes(FIRST))
+    assert body.take() == bytes(FIRST)
+    assert ctypes.pythonapi.PyBytes_FromStringAndSize.argtypes == ()
 
 
 def test_one_that_dies_in_a_cycle_while_its_place_is_lent_does_so_in_silence(monkeypatch):

@@ -53,16 +53,16 @@ _LONG_HEADER = Struct(">BQ").unpack_from
 _BLOCKS = [range(count) for count in range(1, 17)]  # frames between two looks around
 _LONG_BLOCK = range(64)
 _LARGE = 65_536  # octets: reading such a body into its place saves more than it costs
-# Octets of a large frame for which the next one of the same peer may have a place at once. Only to
-# save system calls (256 KiB come in one), so it need not be much; a thousand peers may try it.
-_PROVEN = 256 * 1024
+# Octets of a large frame for which the next one of the same peer may have a place at once. That is
+# no memory before it is written to (wire.body), but a thousand peers may try it.
+_PROVEN = 4 * 2**20
 
 
 class FrameDecoder:
     """Cut a stream into messages and commands, whatever the cuts it arrives with.
 
     Memory grows with the octets received, never with those announced: a large frame may take as
-    much at once as the last one of this peer had, up to 256 KiB.
+    much at once as the last one of this peer had, up to 4 MiB, for that is not written to.
 
     Args:
         max_message_size: limit on the body octets of one message, all frames together
