@@ -61,8 +61,11 @@ def waiting(socket: zmq.Socket, most: int = _SLICE) -> Iterator[list[bytes]]:
 
 
 def milliseconds_until(deadline: float | None) -> float | None:
-    """Return how long to poll for; a little more than it takes, or it would be too early."""
-    return None if deadline is None else max(deadline - time.monotonic(), 0.0) * 1000 + 1
+    """Return how long to poll for; a little longer than it takes, or it would be too early."""
+    if deadline is None:
+        return None
+    left = deadline - time.monotonic()
+    return left * 1000 + 1 if left > 0 else 0.0
 
 
 class Waker:
@@ -168,8 +171,9 @@ class ActorThread(Actor, Closing):
                 with self._changed:
                     now = time.monotonic()
                     for socket, _ in ready:
-                        for frames in waiting(socket):
-                            self._takes[socket](frames, now)
+                        if socket in self._takes:  # else the turn looks what there is
+                            for frames in waiting(socket):
+                                self._takes[socket](frames, now)
                     if is_last:
                         self._leave()
                     deadline = self._turn(now)

@@ -12,15 +12,14 @@ delimiter and all; what it is, it said in its handshake (RFC 37, "Socket-Type").
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
 from itertools import islice
 
 import zerohop as zmq
+from zerohop.serving.actor import ActorThread, bound
 from zerohop.serving.errors import Malformed
 from zerohop.serving.kv.replies import parse_request
 
@@ -71,8 +70,8 @@ class _Reader:
     moved_at: float = field(default_factory=time.monotonic)
 
 
-class AnsweringThread:
-    """A ROUTER in a Context and a thread of its own.
+class AnsweringThread(ActorThread):
+    """A ROUTER in a Context and a thread of its own. Where it is closed nothing more is answered.
 
     Args:
         endpoint: where to bind.
@@ -92,6 +91,8 @@ class AnsweringThread:
         ZMQError: the endpoint can't be bound.
     """
 
+    _name = "zerohop-kv-answers"
+
     def __init__(
         self,
         endpoint: str,
@@ -101,75 +102,39 @@ class AnsweringThread:
         patience: float,
         hwm: int = 1000,
     ) -> None:
+        super().__init__()
         self._answer, self._max_readers, self._patience = answer, max_readers, patience
         self.answered = self.refused = self.given_up = self.failed = 0
+        self._found: list[list[bytes]] = []  # and not looked at yet
         self._readers: dict[bytes, _Reader] = {}
         self._waiting: deque[_Asked] = deque()
         self._has_ended = False  # an answer, so that another may begin
-        self._context = zmq.Context()
-        try:
-            self._router = self._context.socket(zmq.ROUTER)
-            self._router.linger = 0
-            self._router.sndhwm = hwm
-            self._router.router_mandatory = True  # or what has no room is thrown away
-            self._router.ipv6 = "[" in endpoint
-            self._router.bind(endpoint)
-            self.endpoint: str = self._router.last_endpoint.decode()
-            self._stopper = self._context.socket(zmq.PAIR)
-            self._stopper.bind("inproc://stop")
-            self._stopped = self._context.socket(zmq.PAIR)
-            self._stopped.connect("inproc://stop")
-        except BaseException:
-            self._context.destroy(linger=0)
-            raise
-        self._thread = threading.Thread(target=self._run, name="zerohop-kv-answers", daemon=True)
-        self._thread.start()
+        with self._starting():
+            router = self._context.socket(zmq.ROUTER)
+            router.sndhwm = hwm
+            router.router_mandatory = True  # or what has no room is thrown away
+            self._router: zmq.Socket = bound(router, endpoint)
+            self.endpoint: str = router.last_endpoint.decode()
+            self._listen(router, lambda frames, _: self._found.append(frames))
 
-    def close(self, timeout: float) -> None:
-        """End, within the time limit, whatever is under way. Afterwards nothing is answered."""
-        with contextlib.suppress(zmq.ZMQError):
-            self._stopper.send(b"", zmq.DONTWAIT)
-        self._thread.join(timeout)
-        if not self._thread.is_alive():
-            self._stopper.close()
-            self._context.term()
+    def _leave(self) -> None:
+        self._readers.clear()
+        self._waiting.clear()
 
-    def _run(self) -> None:
-        poller = zmq.Poller()
-        poller.register(self._router, zmq.POLLIN)
-        poller.register(self._stopped, zmq.POLLIN)
-        try:
-            while True:
-                ready = dict(poller.poll(self._milliseconds()))
-                if self._stopped in ready:
-                    return
-                if self._router in ready:
-                    self._receive()
-                self._begin()
-                for reader in list(self._readers.values()):
-                    self._serve(reader)
-                    time.sleep(_REST)
-        except zmq.ContextTerminated:
-            return
-        finally:
-            self._readers.clear()
-            self._router.close()
-            self._stopped.close()
-
-    def _milliseconds(self) -> float | None:
-        """How long to wait for requests: until a reader has its turn."""
+    def _turn(self, now: float) -> float | None:
+        if self._found:
+            self._look()
+        self._begin()
+        for reader in list(self._readers.values()):
+            self._serve(reader)
+            time.sleep(_REST)
         if self._waiting and self._has_ended:
-            return 0
-        if not self._readers:
-            return None
-        soonest = min(reader.try_at for reader in self._readers.values()) - time.monotonic()
-        return max(soonest, 0.0) * 1000
+            return now
+        return min((reader.try_at for reader in self._readers.values()), default=None)
 
-    def _receive(self) -> None:
-        found: list[list[bytes]] = []
-        with contextlib.suppress(zmq.Again):
-            while len(found) < _MAX_WAITING:
-                found.append(self._router.recv_multipart(zmq.DONTWAIT))
+    def _look(self) -> None:
+        """Read what was asked."""
+        found, self._found = self._found, []
         requesters = {p.routing_id for p in self._router.peers() if p.socket_type == "REQ"}
         for identity, *frames in found:
             envelope, one_reply = [identity], identity in requesters

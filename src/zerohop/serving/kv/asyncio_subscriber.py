@@ -10,11 +10,12 @@ from typing import Any
 
 import zerohop as zmq
 import zerohop.asyncio
+from zerohop.serving.actor import milliseconds_until
+from zerohop.serving.closing import AsyncClosing
 from zerohop.serving.kv.subscriber import SLICE, Following
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import TracebackType
     from typing import Self
 
     from zerohop.serving.kv.deliveries import Delivery
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["KvEventSubscriber"]
 
 
-class KvEventSubscriber(Following):
+class KvEventSubscriber(Following, AsyncClosing):
     """Follows one worker, on the running event loop.
 
         async with KvEventSubscriber("tcp://worker:5557", replay="tcp://worker:5558") as subscriber:
@@ -57,7 +58,8 @@ class KvEventSubscriber(Following):
 
     async def _wait(self) -> None:
         """Wait until something can be received, or the follower has something to do."""
-        self._poll = asyncio.ensure_future(self._poller.poll(self._milliseconds()))
+        wait = milliseconds_until(self._follower.next_deadline())
+        self._poll = asyncio.ensure_future(self._poller.poll(wait))
         try:
             await self._poll
         except asyncio.CancelledError:
@@ -75,19 +77,7 @@ class KvEventSubscriber(Following):
         if self._poll is not None:
             self._poll.cancel()
         self._out.clear()
-        self._close_sockets()
-        await self._context.aclose(linger=0)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
+        await self._context.aclose()
 
     async def _pump(self) -> None:
         """Take what has come, unless this is cancelled: then it is taken the next time."""

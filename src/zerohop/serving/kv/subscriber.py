@@ -8,7 +8,6 @@ order: that there is a connection anew comes before what the connection brought.
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections import deque
@@ -16,14 +15,14 @@ from dataclasses import replace as changed
 from typing import Any, ClassVar
 
 import zerohop as zmq
+from zerohop.serving.actor import Waker, bound, connected, milliseconds_until, waiting
+from zerohop.serving.closing import Closing
 from zerohop.serving.kv.follower import KvFollower
 from zerohop.serving.kv.questions import OrderOptions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import TracebackType
-    from typing import Self
 
     from zerohop.serving.kv.decode import BatchDecoder
     from zerohop.serving.kv.deliveries import Delivery, Health
@@ -78,16 +77,13 @@ class Following:
         self._out: deque[Delivery] = deque()
         self._dealers: dict[int, Any] = {}  # by the question's id
         self._context = self._context_type()
+        self._context.linger = 0
         try:
             self._sub = self._context.socket(zmq.SUB)
-            self._sub.linger, self._sub.rcvhwm = 0, hwm
-            self._sub.ipv6 = "[" in endpoint
+            self._sub.rcvhwm = hwm
             self._monitor = self._sub.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED)
             self._sub.subscribe(topic.encode())
-            if bind:
-                self._sub.bind(endpoint)
-            else:
-                self._sub.connect(endpoint)
+            (bound if bind else connected)(self._sub, endpoint)
             self.endpoint: str = self._sub.last_endpoint.decode() if bind else endpoint
             self._poller = self._poller_type()
             self._poller.register(self._sub, zmq.POLLIN)
@@ -117,11 +113,6 @@ class Following:
     def _open_more(self) -> None:
         """Open what this way of waiting needs besides."""
 
-    def _milliseconds(self) -> float | None:
-        """How long to wait for messages: until the follower has something to do."""
-        deadline = self._follower.next_deadline()
-        return None if deadline is None else max(deadline - time.monotonic(), 0.0) * 1000
-
     def _take(
         self, live: list[list[bytes]], has_connected: bool, replies: list[tuple[int, list[bytes]]]
     ) -> None:
@@ -144,23 +135,16 @@ class Following:
         for ask_id in self._dealers.keys() - asks.keys():
             dealer = self._dealers.pop(ask_id)
             self._poller.unregister(dealer)
-            dealer.close(linger=0)
+            dealer.close()
         for ask_id in asks.keys() - self._dealers.keys():
             assert self._replay is not None  # or nothing is asked
-            dealer = self._dealers[ask_id] = self._context.socket(zmq.DEALER)
-            dealer.linger = 0
-            dealer.ipv6 = "[" in self._replay
-            dealer.connect(self._replay)
+            dealer = connected(self._context.socket(zmq.DEALER), self._replay)
+            self._dealers[ask_id] = dealer
             self._poller.register(dealer, zmq.POLLIN)
             dealer.send_multipart(asks[ask_id].frames, zmq.DONTWAIT)
 
-    def _close_sockets(self) -> None:
-        for each in (*self._dealers.values(), self._monitor, self._sub):
-            each.close(linger=0)
-        self._dealers.clear()
 
-
-class SyncKvEventSubscriber(Following):
+class SyncKvEventSubscriber(Following, Closing):
     """Follows one worker, in a blocking program.
 
         with SyncKvEventSubscriber("tcp://worker:5557", replay="tcp://worker:5558") as subscriber:
@@ -168,7 +152,6 @@ class SyncKvEventSubscriber(Following):
                 view.deliver(delivery)
 
     One thread reads; any may close it, which ends the iteration.
-
     """
 
     _context_type = zmq.Context
@@ -176,11 +159,8 @@ class SyncKvEventSubscriber(Following):
 
     def _open_more(self) -> None:
         self._lock = threading.Lock()  # whoever reads has it
-        self._stopper = self._context.socket(zmq.PAIR)
-        self._stopper.bind("inproc://stop")
-        self._stopped = self._context.socket(zmq.PAIR)
-        self._stopped.connect("inproc://stop")
-        self._poller.register(self._stopped, zmq.POLLIN)
+        self._waker = Waker(self._context)
+        self._poller.register(self._waker.receiver, zmq.POLLIN)
 
     def receive(self, timeout: float | None = None) -> Delivery | None:
         """Wait for the next delivery.
@@ -196,11 +176,9 @@ class SyncKvEventSubscriber(Following):
             while not self._out:
                 if self._is_closed:
                     return None
-                limits = [self._milliseconds()]
-                if give_up is not None:
-                    limits.append(max(give_up - time.monotonic(), 0.0) * 1000)
-                wait = min((each for each in limits if each is not None), default=None)
-                self._poller.poll(wait)
+                ends = (give_up, self._follower.next_deadline())
+                end = min((each for each in ends if each is not None), default=None)
+                self._poller.poll(milliseconds_until(end))
                 self._pump()
                 if give_up is not None and not self._out and time.monotonic() >= give_up:
                     return None
@@ -220,45 +198,19 @@ class SyncKvEventSubscriber(Following):
         if self._is_closed:
             return
         self._is_closed = True
-        with contextlib.suppress(zmq.ZMQError):
-            self._stopper.send(b"", zmq.DONTWAIT)
+        self._waker.wake()
         with self._lock:
             self._out.clear()
-            self._close_sockets()
-            self._stopper.close()
-            self._stopped.close()
-            self._context.term()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+            self._context.destroy()
 
     def _pump(self) -> None:
         if self._is_closed:
             return
-        live = list(_waiting(self._sub, SLICE))
-        has_connected = any([*_waiting(self._monitor)])
+        live = list(waiting(self._sub, SLICE))
+        has_connected = any([*waiting(self._monitor)])
         replies = [
             (ask_id, frames)
             for ask_id, dealer in self._dealers.items()
-            for frames in _waiting(dealer, SLICE)
+            for frames in waiting(dealer, SLICE)
         ]
         self._take(live, has_connected, replies)
-
-
-def _waiting(socket: Any, limit: int | None = None) -> Iterator[list[bytes]]:
-    """What can be received from a blocking socket now."""
-    while limit is None or limit > 0:
-        try:
-            yield socket.recv_multipart(zmq.DONTWAIT)
-        except zmq.Again:
-            return
-        if limit is not None:
-            limit -= 1
