@@ -7,15 +7,14 @@ then: a loop that holds it for as long as ``gone_after`` looks gone.
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import threading
 import time
 from collections import deque
 
 import msgspec
 
 import zerohop as zmq
+from zerohop.serving.actor import ActorThread, connected, waiting
 from zerohop.serving.codec import decode_with
 from zerohop.serving.engine.handshake import ServerLink
 from zerohop.serving.engine.messages import FromServer
@@ -37,7 +36,7 @@ _QUEUED = 2  # messages for an API server that is not there: what it should hear
 _SLICE = 16  # messages of one API server, before it is another's turn
 
 
-class Pulse:
+class Pulse(ActorThread):
     """Keeps an engine known to its API servers.
 
     Args:
@@ -55,63 +54,37 @@ class Pulse:
         ZMQError: an endpoint can't be connected to.
     """
 
+    _name = "zerohop-pulse"
+
     def __init__(self, hello: Hello, routing_id: bytes, endpoints: Sequence[str]) -> None:
+        super().__init__()
         self.progress = self.work = self.malformed = 0
         self.events: deque[tuple[str, LinkEvent]] = deque()
         self._decode = msgspec.msgpack.Decoder(FromServer).decode
         self._encode = msgspec.msgpack.Encoder().encode
-        self._context = zmq.Context()
         self._links: list[tuple[str, zmq.Socket, zmq.Socket, ServerLink]] = []
-        try:
-            self._stopper = self._context.socket(zmq.PAIR)
-            self._stopper.bind("inproc://stop")
-            self._stopped = self._context.socket(zmq.PAIR)
-            self._stopped.connect("inproc://stop")
+        with self._starting():
             for endpoint in endpoints:
                 dealer = self._context.socket(zmq.DEALER)
-                dealer.routing_id, dealer.linger, dealer.sndhwm = routing_id, 0, _QUEUED
-                dealer.ipv6 = "[" in endpoint
+                dealer.routing_id, dealer.sndhwm = routing_id, _QUEUED
                 end_when_unreachable(dealer)
                 dealer.tcp_maxrt = UNACKNOWLEDGED_MS
                 broken = dealer.get_monitor_socket(zmq.EVENT_DISCONNECTED)
-                dealer.connect(endpoint)
+                connected(dealer, endpoint)
+                for socket in (dealer, broken):
+                    self._poller.register(socket, zmq.POLLIN)
                 link = ServerLink(hello, time.monotonic())
                 self._links.append((endpoint, dealer, broken, link))
-        except BaseException:
-            self._context.destroy(linger=0)
-            raise
-        self._thread = threading.Thread(target=self._run, name="zerohop-pulse", daemon=True)
-        self._thread.start()
 
-    def close(self) -> None:
-        """End; the API servers see the connection close."""
-        with contextlib.suppress(zmq.ZMQError):
-            self._stopper.send(b"", zmq.DONTWAIT)
-        self._thread.join()
-        self._context.destroy(linger=0)
-
-    def _run(self) -> None:
-        poller = zmq.Poller()
-        poller.register(self._stopped, zmq.POLLIN)
-        for _, dealer, broken, _ in self._links:
-            poller.register(dealer, zmq.POLLIN)
-            poller.register(broken, zmq.POLLIN)
-        while True:
-            for endpoint, dealer, broken, link in self._links:
-                if _has_something(broken):
-                    self._tell(endpoint, link.broke(time.monotonic()))
-                self._serve(endpoint, dealer, link)
-            soonest = min((link.next_deadline() for *_, link in self._links), default=None)
-            wait = None if soonest is None else max(soonest - time.monotonic(), 0.001) * 1000
-            if self._stopped in dict(poller.poll(wait)):
-                return
+    def _turn(self, now: float) -> float | None:
+        for endpoint, dealer, broken, link in self._links:
+            if any([*waiting(broken)]):  # before what a new connection has brought
+                self._tell(endpoint, link.broke(now))
+            self._serve(endpoint, dealer, link)
+        return min((link.next_deadline() for *_, link in self._links), default=None)
 
     def _serve(self, endpoint: str, dealer: zmq.Socket, link: ServerLink) -> None:
-        for _ in range(_SLICE):
-            try:
-                frames = dealer.recv_multipart(zmq.DONTWAIT)
-            except zmq.Again:
-                break
+        for frames in waiting(dealer, _SLICE):
             try:
                 message = decode_with(self._decode, frames[0])
             except Malformed as error:
@@ -124,19 +97,8 @@ class Pulse:
         if now >= link.next_deadline():
             self._tell(endpoint, link.handle_deadline(now, self.progress, self.work))
         for each in link.to_send:
-            with contextlib.suppress(zmq.Again):  # nobody is there: it is said again
-                dealer.send(self._encode(each), zmq.DONTWAIT)
+            self._send(dealer, [self._encode(each)])  # where nobody is there it is said again
         link.to_send.clear()
 
     def _tell(self, endpoint: str, events: list[LinkEvent]) -> None:
         self.events.extend((endpoint, event) for event in events)
-
-
-def _has_something(socket: zmq.Socket) -> bool:
-    """Take all that has come, and return whether it was anything."""
-    has_something = False
-    with contextlib.suppress(zmq.Again):
-        while True:
-            socket.recv_multipart(zmq.DONTWAIT)
-            has_something = True
-    return has_something
