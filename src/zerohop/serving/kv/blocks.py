@@ -201,8 +201,11 @@ class PresentBlocks:
                 return
             for block_hash in hashes:  # some are told twice, so each is told by itself
                 blocks.pop(block_hash, None)
-        taken = _taken_apart(event)
-        for block_hash, told in zip(hashes, taken, strict=True):
+        if blocks.keys() >= set(hashes):
+            for block_hash in hashes:
+                _block(blocks, block_hash).copies += 1
+            return
+        for block_hash, told in zip(hashes, _taken_apart(event), strict=True):
             if block_hash in blocks:
                 _block(blocks, block_hash).copies += 1
             else:

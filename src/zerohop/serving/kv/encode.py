@@ -117,17 +117,15 @@ _ALWAYS_TOLD = {"parent_block_hash", "lora_id", "medium", "lora_name"}  # nil or
 
 def _numbers(hashes: list[BlockHash], int_hashes: bool) -> list[BlockHash]:
     """Return the hashes as they are to be sent: the same list, wherever that will do."""
-    if not int_hashes or _are_numbers(hashes):
+    if not (int_hashes and hashes):
         return hashes
-    return [low_64_bits(each) for each in hashes]
-
-
-def _are_numbers(hashes: list[Any]) -> bool:
-    """Whether there are no bytes among them. To compare them is the quickest way to find out."""
     try:
-        return not hashes or type(min(hashes)) is int
+        # To compare them is the quickest way to find out whether there are bytes among them.
+        if type(min(hashes)) is int:
+            return hashes
     except TypeError:  # numbers have no order among bytes
-        return False
+        pass
+    return [low_64_bits(each) for each in hashes]
 
 
 def _parent(event: BlockStored, int_hashes: bool) -> BlockHash | None:

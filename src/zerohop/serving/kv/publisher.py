@@ -18,7 +18,6 @@ import os
 import queue
 import threading
 import time
-from typing import TypeAlias
 
 import zerohop as zmq
 from zerohop.serving.errors import Unencodable
@@ -27,7 +26,7 @@ from zerohop.serving.kv.encode import BatchEncoder, EventForm, HashForm
 from zerohop.serving.kv.events import AllBlocksCleared, KvEvent
 from zerohop.serving.kv.replies import answer_replay, answer_snapshot, seq_octets
 from zerohop.serving.kv.ring import ReplayRing
-from zerohop.serving.kv.snapshots import SnapshotTable
+from zerohop.serving.kv.snapshots import Numbered, SnapshotTable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,13 +36,15 @@ if TYPE_CHECKING:
 
     from zerohop.serving.kv.replies import Request
 
-_Numbered: TypeAlias = "tuple[int, float, Sequence[KvEvent]]"
-
 __all__ = ["KvEventPublisher", "binds", "endpoint_of_rank"]
 
 _log = logging.getLogger(__name__)
 
-_TOGETHER = 16  # batches that are encoded before the first of them is sent: some 100 us at most
+_TOGETHER = 64  # batches that are encoded before the first of them is sent: some 500 us at most
+# The table is brought up to date in slices, and between two of them nothing is done for a while:
+# what was sent last may still be on its way out, for which another thread needs the GIL.
+_QUIET = 0.0002  # seconds
+_SLICE = 8  # batches: 100 us or so at 64 blocks
 _END = threading.Event()  # in a queue: nothing comes any more
 
 
@@ -129,7 +130,7 @@ class KvEventPublisher:
         self._lock = threading.Lock()  # between those who publish
         self._next_seq = 0
         self._max_queue = max_queue
-        self._queue: queue.SimpleQueue[_Numbered | threading.Event] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Numbered | threading.Event] = queue.SimpleQueue()
         self._is_closed = False
         self._answers: AnsweringThread | None = None
         self._context = zmq.Context()
@@ -238,7 +239,6 @@ class KvEventPublisher:
 
     def _send(self) -> None:
         while True:
-            self._bring_up_while_idle()
             numbered, mark = self._take()
             payloads = self._encode(numbered)
             with self._ring_lock:
@@ -246,11 +246,11 @@ class KvEventPublisher:
                 if numbered:
                     self._sent_seq = numbered[-1][0]
                 if self._table is not None:
-                    self._table.pending += [(seq, events) for seq, _, events in numbered]
-            send = self._pub.send_multipart  # which never waits: it is a PUB
+                    self._table.pending += numbered
+            send, topic = self._pub.send_multipart, self._topic  # never waits: it is a PUB
             try:
                 for seq, payload in payloads:
-                    send([self._topic, seq_octets(seq), payload])
+                    send([topic, seq_octets(seq), payload])
             except zmq.ZMQError:
                 return  # closed: what waits was given its time
             if mark is _END:
@@ -260,17 +260,10 @@ class KvEventPublisher:
             if self._table is not None and len(self._table.pending) > self._max_queue:
                 self._table.bring_up_if_free(2 * len(numbered))  # more than come
 
-    def _bring_up_while_idle(self) -> None:
-        """Bring the table up to date, as long as nothing is to be sent."""
-        table = self._table
-        while table is not None and table.pending and self._queue.empty():
-            if not table.bring_up_if_free(1):
-                break
-
-    def _take(self) -> tuple[list[_Numbered], threading.Event | None]:
+    def _take(self) -> tuple[list[Numbered], threading.Event | None]:
         """Wait for what is to be sent, and take some more of it that is there; up to a mark."""
-        taken = self._queue.get()
-        numbered: list[_Numbered] = []
+        taken = self._wait()
+        numbered: list[Numbered] = []
         while not isinstance(taken, threading.Event):
             numbered.append(taken)
             if len(numbered) == _TOGETHER or self._queue.empty():
@@ -278,7 +271,18 @@ class KvEventPublisher:
             taken = self._queue.get()
         return numbered, taken
 
-    def _encode(self, numbered: list[_Numbered]) -> list[tuple[int, bytes]]:
+    def _wait(self) -> Numbered | threading.Event:
+        """Wait for what is to be sent; bring the table up to date as long as there is nothing."""
+        table = self._table
+        while table is not None and table.pending:
+            try:
+                return self._queue.get(timeout=_QUIET)
+            except queue.Empty:
+                if not table.bring_up_if_free(_SLICE):
+                    break
+        return self._queue.get()
+
+    def _encode(self, numbered: list[Numbered]) -> list[tuple[int, bytes]]:
         payloads = []
         encode, dp_rank = self._encoder.encode_events, self._dp_rank
         for seq, ts, events in numbered:

@@ -91,18 +91,18 @@ class ReplayRing:
         self.extend([(seq, payload)])
 
     def extend(self, numbered: Sequence[tuple[int, bytes]]) -> None:
-        """Keep some batches, as :meth:`append` does."""
-        batches = self._batches
+        """Keep some batches, as :meth:`append` does; none of them where one has a wrong number."""
+        next_seq, octets = self._next_seq, self._octets
         for seq, payload in numbered:
-            if seq < self._next_seq:
-                raise ValueError(
-                    f"batch {seq} comes after batch {self._next_seq - 1}: numbers go up"
-                )
-            self._next_seq = seq + 1
-            batches.append((seq, payload))
-            self._octets += len(payload)
-        while len(batches) > self._max_batches or self._octets > self._max_octets:
-            self._octets -= len(batches.popleft()[1])
+            if seq < next_seq:
+                raise ValueError(f"batch {seq} comes after batch {next_seq - 1}: numbers go up")
+            next_seq = seq + 1
+            octets += len(payload)
+        batches = self._batches
+        batches.extend(numbered)
+        while len(batches) > self._max_batches or octets > self._max_octets:
+            octets -= len(batches.popleft()[1])
+        self._next_seq, self._octets = next_seq, octets
 
     def replay(self, start: int) -> Replay:
         """Return what there is from a number on."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from typing import TypeAlias
 
 from zerohop.serving.kv.blocks import PresentBlocks
 from zerohop.serving.kv.encode import MISTAKES
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
     from zerohop.serving.kv.events import KvEvent
 
-__all__ = ["SnapshotTable"]
+__all__ = ["Numbered", "SnapshotTable"]
+
+Numbered: TypeAlias = "tuple[int, float, Sequence[KvEvent]]"  # and the time
 
 
 class SnapshotTable:
@@ -33,7 +36,7 @@ class SnapshotTable:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.pending: deque[tuple[int, Sequence[KvEvent]]] = deque()
+        self.pending: deque[Numbered] = deque()
         self.missed_seq = -1
         self._blocks = PresentBlocks()
         self._failed_seq = self._cleared_seq = -1
@@ -51,7 +54,7 @@ class SnapshotTable:
     def bring_up(self, count: int) -> None:
         """Apply so many of those that are pending. Whoever calls it has the lock."""
         for _ in range(count):
-            seq, events = self.pending.popleft()
+            seq, _, events = self.pending.popleft()
             try:
                 if any(type(event) is AllBlocksCleared for event in events):
                     self._cleared_seq = seq
