@@ -472,6 +472,37 @@ def test_a_connection_that_has_something_to_say_keeps_the_pipe_awake():
     assert not link.peer.outbound.asleep
 
 
+def test_a_greeting_is_written_before_there_are_messages():
+    link = link_to(make_pipe(b"x"))
+    link.handshaken = False
+    link.connection.control = b"greeting"
+    assert fill_alone(link) == [b"greeting"]
+    assert written_alone(link, 8)
+    assert (link.octets_out, link.messages_out, link.buffers) == (8, 0, [])
+    assert list(link.peer.outbound.messages) == [b"x"]
+
+
+def test_what_is_left_of_a_greeting_goes_on_as_anything_else():
+    link = link_to(make_pipe(b"x"))
+    link.handshaken = False
+    link.connection.control = b"greeting"
+    fill_alone(link)
+    written(link, 5)
+    assert fill(link, None, BatchEncoder()) == [b"ing"]
+    written(link, 3)
+    assert not link.buffers
+    assert take_back(link) == []
+
+
+def test_what_is_to_be_said_after_a_greeting_keeps_the_link_at_it():
+    link = link_to(make_pipe())
+    link.handshaken = False
+    link.connection.control = b"greeting"
+    fill_alone(link)
+    link.connection.control = b"error"
+    assert not written_alone(link, 8)
+
+
 @pytest.mark.parametrize(
     "spoil",
     [

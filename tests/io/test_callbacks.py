@@ -4,6 +4,7 @@ import logging
 import os
 import threading
 import weakref
+from functools import partial
 
 import pytest
 
@@ -63,7 +64,7 @@ def test_timers_know_the_first_that_is_due_and_say_when_it_changes():
     assert timers.add(handle(print, when=5.0))
     assert not timers.add(handle(print, when=6.0))
     assert timers.add(handle(print, when=4.0))
-    assert timers.heap[0].when == 4.0
+    assert timers.heap[0][0] == 4.0
 
 
 def test_timers_run_what_is_due_in_order():
@@ -87,7 +88,7 @@ def test_cancelled_timers_are_weeded_out_and_live_ones_kept():
             timers.add(gone)
             gone.cancel()
     assert len(timers.heap) <= 2 * len(live)
-    assert set(live) <= set(timers.heap)
+    assert set(live) <= {timer for _, _, timer in timers.heap}
 
 
 @pytest.fixture
@@ -113,9 +114,9 @@ def turn(descriptors):
 def test_watching_again_replaces_the_callback_and_keeps_the_other_one(descriptors, pipe):
     writer = pipe[1]
     seen = []
-    descriptors.watch(writer, writer=handle(seen.append, "old"))
-    descriptors.watch(writer, writer=handle(seen.append, "new"))
-    descriptors.watch(writer, reader=handle(seen.append, "reader"))
+    descriptors.watch(writer, writer=partial(seen.append, "old"))
+    descriptors.watch(writer, writer=partial(seen.append, "new"))
+    descriptors.watch(writer, reader=partial(seen.append, "reader"))
     turn(descriptors)
     assert seen == ["new"]
     assert descriptors
@@ -130,8 +131,8 @@ def test_a_callback_may_take_away_the_next_one(descriptors, pipe):
     seen = []
     os.close(pipe[0])  # the other end: the writer is broken, and ready for everything
     try:
-        descriptors.watch(writer, reader=handle(lambda: descriptors.unwatch(writer, WRITE)))
-        descriptors.watch(writer, writer=handle(seen.append, "writer"))
+        descriptors.watch(writer, reader=lambda: descriptors.unwatch(writer, WRITE))
+        descriptors.watch(writer, writer=partial(seen.append, "writer"))
         turn(descriptors)
     finally:
         reopened, spare = os.pipe()
@@ -140,13 +141,25 @@ def test_a_callback_may_take_away_the_next_one(descriptors, pipe):
     assert seen == []
 
 
+def test_what_a_callback_for_a_descriptor_raises_is_its_callers(descriptors, pipe):
+    reader, writer = pipe
+    os.write(writer, b"x")
+    descriptors.watch(reader, reader=_raise_timeout)
+    with pytest.raises(TimeoutError):
+        turn(descriptors)
+    descriptors.unwatch(reader, READ)
+    descriptors.watch(writer, writer=_raise_timeout)
+    with pytest.raises(TimeoutError):
+        turn(descriptors)
+
+
 def test_an_event_counts_only_for_what_was_watched_before(descriptors, pipe):
     writer = pipe[1]
     seen = []
-    descriptors.watch(writer, writer=handle(seen.append, 1))
+    descriptors.watch(writer, writer=partial(seen.append, 1))
     events, serial = descriptors.wait(0), descriptors.serial
     descriptors.unwatch(writer, WRITE)
-    descriptors.watch(writer, writer=handle(seen.append, 2))
+    descriptors.watch(writer, writer=partial(seen.append, 2))
     descriptors.dispatch(events, serial)
     assert seen == []
     turn(descriptors)

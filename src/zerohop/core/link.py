@@ -214,13 +214,9 @@ def _introduction(
     heartbeat, limit, patience = options.heartbeat, options.maxmsgsize, options.handshake_ivl
 
     def connection(now: float) -> Connection:
+        # In order, not by name: to make an object by names costs as much as another object.
         return Connection(
-            mechanism=NullMechanism(properties, ready),
-            properties=properties,
-            heartbeat=heartbeat,
-            max_message_size=limit,
-            handshake_timeout=patience,
-            now=now,
+            NullMechanism(properties, ready), properties, now, heartbeat, limit, patience
         )
 
     return connection

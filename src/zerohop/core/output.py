@@ -112,14 +112,22 @@ def fill(link: Link, pipe: Pipe | None, encoder: BatchEncoder) -> list[Buffer]:
 def fill_alone(link: Link) -> list[Buffer]:
     """Return what :func:`fill` would, where that is a lone message and nothing else; else nothing.
 
-    An answer, which somebody waits for: with no step more than needed.
+    An answer, which somebody waits for: with no step more than needed. Or what is said before there
+    are messages: a greeting, of which a thousand may be due.
     """
     peer, connection = link.peer, link.connection
+    if not link.handshaken:
+        if link.buffers or link.ending or not (control := connection.data_to_send()):
+            return _NOTHING
+        link.written = 0
+        link.control_size = len(control)
+        link.buffers = [control]
+        return link.buffers
     if peer is None or link.shares or link.buffers or connection.has_output or link.ending:
         return _NOTHING
     pipe = peer.outbound
     queue = pipe.messages
-    if len(queue) != 1 or pipe.full or not link.handshaken or link.failure is not None:
+    if len(queue) != 1 or pipe.full or link.failure is not None:
         return _NOTHING
     pipe.whole = None
     link.sending = batch = [queue.popleft()]
@@ -129,11 +137,13 @@ def fill_alone(link: Link) -> list[Buffer]:
 
 
 def written_alone(link: Link, size: int) -> bool:
-    """The kernel took all of :func:`fill_alone`; return whether the pipe sleeps now."""
+    """The kernel took all of :func:`fill_alone`; return whether the pipe sleeps now, if any."""
     link.written = size
     link.octets_out += size
-    link.messages_out += 1
     link.buffers.clear()
+    if not link.handshaken:
+        return not link.connection.has_output
+    link.messages_out += 1
     link.sending = []
     peer = link.peer
     if peer is None or link.connection.has_output:

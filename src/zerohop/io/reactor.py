@@ -27,6 +27,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections import deque
+from functools import partial
 from threading import get_ident
 from time import monotonic
 
@@ -128,13 +129,13 @@ class Reactor:
     def add_reader(self, fd: int, callback: Callable[..., object], *args: Any) -> None:
         """Run a callback in every turn in which ``fd`` has something to read, or is broken."""
         if not self.closed:
-            self._descriptors.watch(fd, reader=Handle(callback, args, 0.0))
+            self._descriptors.watch(fd, reader=partial(callback, *args) if args else callback)
             self._watch_changed()
 
     def add_writer(self, fd: int, callback: Callable[..., object], *args: Any) -> None:
         """Run a callback in every turn in which ``fd`` can be written to, or is broken."""
         if not self.closed:
-            self._descriptors.watch(fd, writer=Handle(callback, args, 0.0))
+            self._descriptors.watch(fd, writer=partial(callback, *args) if args else callback)
             self._watch_changed()
 
     def remove_reader(self, fd: int) -> bool:
@@ -284,7 +285,7 @@ class Reactor:
             return
         timers, ready = self._timers.heap, self._ready
         if timers:  # a cancelled one wakes us for nothing, once
-            left = timers[0].when - monotonic()
+            left = timers[0][0] - monotonic()
             if left < seconds:
                 seconds = left if left > 0 else 0.0
         serial = self._descriptors.serial
@@ -320,7 +321,7 @@ class Reactor:
                 self._descriptors.dispatch(events, serial)
             if timers:
                 now = monotonic()
-                if timers[0].when <= now:
+                if timers[0][0] <= now:
                     self._timers.run(now)
             if ready:
                 self._run_ready()
@@ -359,7 +360,7 @@ class Reactor:
     def due(self) -> float:
         """When the next callback by time is due, on the clock of :meth:`time`; or infinity."""
         timers = self._timers.heap
-        return timers[0].when if timers else FOREVER
+        return timers[0][0] if timers else FOREVER
 
     @property
     def has_work(self) -> bool:

@@ -44,6 +44,8 @@ class Pipe:
             the network is never thrown away).
         conflate: keep the last message only (ZMQ_CONFLATE; whole messages, where libzmq keeps one
             frame). Such a pipe is never full.
+        reader_signals, writer_signals: where notes for either party are left; by default in lists
+            of the pipe's own.
 
     Attributes:
         messages: the queue, oldest first.
@@ -62,7 +64,13 @@ class Pipe:
         "resume_at", "whole", "writer", "writer_signals",
     )  # fmt: skip
 
-    def __init__(self, hwm: int, *, conflate: bool = False) -> None:
+    def __init__(
+        self,
+        hwm: int,
+        conflate: bool = False,
+        reader_signals: list[Any] | None = None,
+        writer_signals: list[Any] | None = None,
+    ) -> None:
         self.messages: deque[Message] = deque(maxlen=1) if conflate else deque()
         self.conflate = conflate
         self.full = False
@@ -71,8 +79,8 @@ class Pipe:
         self.whole: list[Message] | None = None
         self.reader: Any = None
         self.writer: Any = None
-        self.reader_signals: list[Any] = []
-        self.writer_signals: list[Any] = []
+        self.reader_signals: list[Any] = [] if reader_signals is None else reader_signals
+        self.writer_signals: list[Any] = [] if writer_signals is None else writer_signals
         self.hwm = 0 if conflate else hwm
         self.resume_at = self.hwm - (self.hwm + 1) // 2
 

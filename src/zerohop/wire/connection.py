@@ -78,11 +78,11 @@ class Connection:
     Args:
         mechanism: ours, fresh; it says our ``properties`` to the peer.
         properties: our metadata, for what errors say.
+        now: seconds, monotonic.
         heartbeat: ours; None sends no PING. The peer's PINGs are answered in any case.
         max_message_size: octets in one message, all frames together (ZMQ_MAXMSGSIZE), or None.
         handshake_timeout: seconds from ``now`` until the handshake must be complete
             (ZMQ_HANDSHAKE_IVL), or None.
-        now: seconds, monotonic.
 
     Attributes:
         phase: where it stands; see the module.
@@ -108,13 +108,12 @@ class Connection:
 
     def __init__(
         self,
-        *,
         mechanism: Mechanism,
         properties: Mapping[str, bytes],
+        now: float,
         heartbeat: HeartbeatOptions | None = None,
         max_message_size: int | None = None,
         handshake_timeout: float | None = None,
-        now: float,
     ) -> None:
         self.phase: Phase = "greeting"
         self.peer_minor: int | None = None
