@@ -2,7 +2,7 @@
 # environment it needs; all that the machine must have is Python >= 3.11 and make.
 #
 #   make demo [PROMPT="..."] [ENGINE=toy]   a language model answers across two processes
-#   make test [ARGS="-k name"]              the whole test suite
+#   make test [ARGS="-k name"] [WORKERS=4]  the whole test suite, by as many processes
 #   make check                              format, lint, types (tests/typing among them), architecture
 #   make cover                              the test suite, with branch coverage by module
 #   make soak [SECONDS=10] [ARGS="-k name"] threads, signals, forks: each stress test for so long
@@ -72,8 +72,13 @@ demo: export ENGINE := $(ENGINE)
 demo: $(if $(filter toy,$(ENGINE)),.venv-demo/toy,.venv-demo/ready)
 	@PYTHONPATH=src .venv-demo/bin/python -m demo
 
+# Tests wait more than they compute, so that workers share a core; ARGS may pick so few that
+# starting workers would take longer than the tests. WORKERS=... decides it: 0 is this process alone.
+# Hundreds of programs are started, which need not all compile what they import.
+WORKERS ?= $(if $(ARGS),0,auto)
 test: .venv/ready
-	.venv/bin/python -X dev -bb -m pytest $(ARGS)
+	PYTHONDONTWRITEBYTECODE= .venv/bin/python -X dev -bb -m pytest \
+		--numprocesses $(WORKERS) --dist worksteal $(ARGS)
 
 # Every round has a seed of its own, which a test that fails has printed: SEED=... repeats it.
 soak: .venv/ready

@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar
 
 from tests.kit.drivers import BlockingPoller, BlockingProxy, Driver, unwrap
 from tests.kit.library import Library
+from tests.kit.workers import share
 
 T = TypeVar("T")
 
@@ -19,7 +20,8 @@ PATIENCE_MS = 8000  # a call that would wait for ever says Again instead, and th
 
 # Below the range that Linux gives to outgoing connections: such a port is never taken by chance,
 # and a connection to it while nobody listens cannot meet itself.
-_ports = itertools.cycle(random.sample(range(16000, 32000), 16000))
+_PORTS = share(range(16000, 32000))
+_ports = itertools.cycle(random.sample(_PORTS, len(_PORTS)))
 _names = itertools.count(1)
 
 
