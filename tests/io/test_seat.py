@@ -168,13 +168,18 @@ def test_the_helper_sleeps_for_good_while_one_call_waits_for_long_and_is_told_of
 
 def test_a_timer_that_no_caller_has_come_for_brings_the_helper_before_its_rest_is_over(resting):
     """It looks a little after the first one is due, and drives if that is still to be done."""
-    ran = []
-    with resting.lock:
-        when = resting.time() + 0.01
-        resting.call_at(when, lambda: ran.append(resting._helper.drives))
-        resting.wait(Waiter(resting), resting.time() + 0.001)  # a caller was here only just now
-    until(lambda: ran)
-    assert ran == [True]
+
+    def is_run_by_the_helper():
+        ran = []
+        with resting.lock:
+            when = resting.time() + 0.01
+            resting.call_at(when, lambda: ran.append(resting._helper.drives))
+            resting.wait(Waiter(resting), resting.time() + 0.001)  # a caller was here only just now
+        until(lambda: ran)
+        return ran[0]
+
+    # On a busy machine the caller may come back so late that it runs the timer itself.
+    assert any(is_run_by_the_helper() for _ in range(100))
 
 
 def test_after_a_long_time_without_callers_the_helper_rests_shortly_again(resting, monkeypatch):
