@@ -91,7 +91,7 @@ class EndpointMethods:
                 a note says what to write instead.
             TypeError: the address is no ``str``.
         """
-        with self._driver.lock, self._driver.context:
+        with self._driver.lock:
             self._attach(self._driver.bind, addr)
             return Attachment(self, "bind", self._core.last_endpoint)
 
@@ -112,7 +112,7 @@ class EndpointMethods:
             ZMQError: EINVAL, EPROTONOSUPPORT; the text has the address.
             TypeError: the address is no ``str``.
         """
-        with self._driver.lock, self._driver.context:
+        with self._driver.lock:
             self._attach(self._driver.connect, addr)
             return Attachment(self, "connect", self._core.last_endpoint)
 
@@ -123,6 +123,9 @@ class EndpointMethods:
             self._driver.pump()  # a monitor may have heard of it
             if error.errno == Errno.ENOTSOCK and not isinstance(error, EndpointError):
                 raise EndpointError(Errno.ENOTSOCK, endpoint=addr) from None
+            raise
+        except BaseException:  # as of ``with context``, which would be two calls more
+            self._driver.context.interrupted()
             raise
 
     def unbind(self, addr: str) -> None:

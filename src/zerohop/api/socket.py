@@ -140,13 +140,8 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
         _assign(self, "_options", options)
         with shared.lock:
             context._check_room()
-            core = SocketCore(
-                kind,
-                options,
-                shared.core,
-                seed=int.from_bytes(os.urandom(4)) if kind in _INVENT_IDS else 0,
-                jitter=_jitter,
-            )
+            seed = int.from_bytes(os.urandom(4)) if kind in _INVENT_IDS else 0
+            core = SocketCore(kind, options, shared.core, seed, _jitter)
             _assign(self, "_core", core)
             try:
                 _assign(self, "_driver", _driver_class()(core, shared))

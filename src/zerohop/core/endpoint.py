@@ -152,7 +152,7 @@ def parse(address: str | bytes, *, for_bind: bool) -> Endpoint:
         TypeError: it is no text, with pyzmq's words.
     """
     try:
-        return _parse(address if type(address) is str else _text(address), for_bind=for_bind)
+        return _parse(address if type(address) is str else _text(address), for_bind)
     except UnicodeError:
         raise EndpointError(
             Errno.EINVAL, endpoint=address, hint="an address is text that UTF-8 can encode"
@@ -170,7 +170,7 @@ def _text(address: object) -> str:
 
 
 @lru_cache(maxsize=16)  # a thousand sockets connect to a few addresses
-def _parse(text: str, *, for_bind: bool) -> Endpoint:
+def _parse(text: str, for_bind: bool) -> Endpoint:
     text.encode()
     scheme, separator, rest = text.partition("://")
     if not separator or not scheme or not rest:

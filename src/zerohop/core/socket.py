@@ -51,6 +51,7 @@ _ONE_LINK_AN_ENDPOINT = frozenset(
 
 _NOTHING: deque[Any] = deque(maxlen=0)  # an empty one is large, and most sockets never need it
 _IN, _OUT = int(PollEvent.POLLIN), int(PollEvent.POLLOUT)
+_SUBSCRIBE, _UNSUBSCRIBE = int(SocketOption.SUBSCRIBE), int(SocketOption.UNSUBSCRIBE)
 
 
 class SocketCore:
@@ -80,7 +81,6 @@ class SocketCore:
         socket_type: SocketType,
         options: SocketOptions,
         context: ContextCore,
-        *,
         seed: int,
         jitter: Callable[[], float],
     ) -> None:
@@ -343,6 +343,13 @@ class SocketCore:
             raise ZMQError(Errno.ENOTSOCK)
         if self.pattern.hands_out:
             self.pattern.hand_out()
+        if self.pattern.filters and type(value) is bytes:  # there may be many: nothing to look up
+            if option == _SUBSCRIBE:
+                self.pattern.subscribe(value)
+                return
+            if option == _UNSUBSCRIBE:
+                self.pattern.unsubscribe(value)
+                return
         subscription = self.options.set(option, value, self.type)
         if subscription is not None:
             if subscription.subscribe:
@@ -434,12 +441,14 @@ class SocketCore:
                     pattern.writable(peer)
                 elif peer.link is not None:
                     links.to_flush.append(peer)
-            for announcement in _taken(pattern.announcements):
-                links.announce(announcement.topic, subscribe=announcement.subscribe)
-                if self._inproc is not None:
-                    self._inproc.announce(announcement.topic, subscribe=announcement.subscribe)
-            for peer, reason in _taken(pattern.refused):
-                self._refuse(peer, reason)
+            if pattern.announcements:
+                for announcement in _taken(pattern.announcements):
+                    links.announce(announcement.topic, subscribe=announcement.subscribe)
+                    if self._inproc is not None:
+                        self._inproc.announce(announcement.topic, subscribe=announcement.subscribe)
+            if pattern.refused:
+                for peer, reason in _taken(pattern.refused):
+                    self._refuse(peer, reason)
         if pattern.notices:
             self._pass_on_notices()
         if pattern.hands_out:

@@ -131,13 +131,15 @@ class SocketDriver(Pump):
             ZMQError: ENOTSOCK, ETERM; EndpointError for what is wrong with the address.
             TypeError: the address is no string.
         """
-        self.core.check_open()
+        core = self.core
+        if core.closed or core.context.terminated:
+            core.check_open()
         self._check_mechanism()
         if self._thread is not None:
             self._leave_closed_loop()
         endpoint = parse(address, for_bind=False)
         if isinstance(endpoint, InprocEndpoint):
-            self.core.inproc.connect(endpoint)
+            core.inproc.connect(endpoint)
         else:
             # Before the first is begun: when it is there, no descriptor may be left to import with.
             dialing_class()
@@ -146,12 +148,12 @@ class SocketDriver(Pump):
                 from zerohop.io.sockets import check_ipc
 
                 check_ipc(address)
-            elif self.core.options.socks_proxy:
+            elif core.options.socks_proxy:
                 raise UsageError(
                     Errno.ENOTSUP,
                     hint="SOCKS_PROXY is not supported, and traffic must not go past the proxy",
                 )
-            self.core.connect(endpoint, str(endpoint))
+            core.connect(endpoint, endpoint.text or str(endpoint))
         self.pump()
 
     def disconnect(self, address: str) -> None:

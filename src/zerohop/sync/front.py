@@ -48,8 +48,8 @@ class Front:
     """
 
     __slots__ = (
-        "_core", "_driver", "_lock", "_outflow", "_pump", "_reactor", "_sound", "_unread",
-        "_waiting", "receive_lane", "send_lane", "waiters",
+        "_core", "_driver", "_lock", "_outflow", "_pump", "_reactor", "_sound", "_stopped",
+        "_unread", "_waiting", "receive_lane", "send_lane", "waiters",
     )  # fmt: skip
 
     def __init__(self, driver: SocketDriver, reactor: Reactor) -> None:
@@ -60,6 +60,12 @@ class Front:
         self.receive_lane: Pipe | None = None
         self.waiters = Waiters(driver.core, reactor)
         self._waiting = self.waiters.waiting
+        # Where those stand who may go on when something was received.
+        core, context = driver.core, driver.core.context
+        self._stopped = (
+            core.links.to_resume, context.writable, context.readable, context.changed,
+            self._waiting,
+        )  # fmt: skip
         self._reactor = reactor
         self._sound = False
         self._unread = 0
@@ -67,7 +73,7 @@ class Front:
         foreign = driver.loop is not None and driver.loop is not reactor
         self._pump = driver.woken if foreign else driver.pump
         self._outflow = Outflow(
-            driver.core, self._pump, driver.write_alone, self._waiting, reactor, at_once=foreign
+            driver.core, self._pump, driver.write_alone, self._waiting, reactor, foreign
         )
 
     def activity(self) -> bool:
@@ -91,6 +97,10 @@ class Front:
                     mark = hwm
                 self.send_lane = pipe, pipe.messages, mark
             self.receive_lane = core.receive_lane
+        return self.delivered()
+
+    def delivered(self) -> bool:
+        """As :meth:`activity`, where messages have come and nothing else has changed."""
         waiting = self._waiting
         if waiting:
             running = self._reactor.running
@@ -259,14 +269,9 @@ class Front:
             else:
                 self._unread += 1
                 # It was taken past the lane: tell whoever was stopped by it.
-                core, context = self._core, self._core.context
-                pipe = self.receive_lane
+                core, pipe = self._core, self.receive_lane
                 if (
-                    core.links.to_resume
-                    or context.writable
-                    or context.readable
-                    or context.changed
-                    or self._waiting
+                    any(self._stopped)
                     or self._driver.watched
                     # The lane closes while a message is received part by part ...
                     or core.receive_lane is not pipe

@@ -71,7 +71,6 @@ class Outflow:
         write_alone: Callable[[], bool],
         waiting: Collection[object],
         reactor: Reactor,
-        *,
         at_once: bool,
     ) -> None:
         self._core = core
@@ -200,6 +199,8 @@ class Outflow:
             self._moment = max(self._moment / 2, _MOMENT)  # or one long write would be for ever
             self._pending = 0
             self._pump()
+            # What was sent meanwhile has looked at no clock: a batch that goes on is no new one.
+            self._last = monotonic()
 
     def _on_tick(self) -> None:
         pipe = self._stream

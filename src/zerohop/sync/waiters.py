@@ -15,6 +15,7 @@ from zerohop.io.seat import FOREVER, Waiter
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from zerohop.core.socket import SocketCore
+    from zerohop.io.lookout import Lookout
     from zerohop.io.reactor import Reactor
 
 # What a mask is made of.
@@ -47,7 +48,7 @@ class Waiters:
     def __init__(self, core: SocketCore, reactor: Reactor) -> None:
         self._core = core
         self._reactor = reactor
-        self._lookout = make_lookout(reactor.moment)
+        self._lookout: Lookout | None = None  # until the first wait
         self._spare: Waiter | None = None  # of a wait that is over, to be used again
         self.waiting: dict[Waiter, int] = {}
 
@@ -83,7 +84,9 @@ class Waiters:
         if waiter is None:
             waiter = Waiter(self._reactor)
         waiter.done = False
-        waiter.lookout = self._lookout if self._core.links.open_links else None
+        waiter.lookout = (
+            (self._lookout or self._first_lookout()) if self._core.links.open_links else None
+        )
         waiting = self.waiting
         waiting[waiter] = mask
         try:
@@ -100,7 +103,14 @@ class Waiters:
         It looks before it sleeps only where the network may have an answer: over ``inproc`` it
         comes from a thread of this process, which would be kept from the interpreter.
         """
-        return Waiter(self._reactor, self._lookout if self._core.links.open_links else None)
+        if not self._core.links.open_links:
+            return Waiter(self._reactor)
+        return Waiter(self._reactor, self._lookout or self._first_lookout())
+
+    def _first_lookout(self) -> Lookout | None:
+        """Most of a thousand sockets never wait. None: there is nothing to look for."""
+        self._lookout = make_lookout(self._reactor.moment)
+        return self._lookout
 
     def add(self, waiter: Waiter, mask: int) -> None:
         """Wake ``waiter`` when the socket is ready for ``mask``, or has come to its end."""
