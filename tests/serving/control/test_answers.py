@@ -4,7 +4,8 @@ import pytest
 
 from zerohop.serving.codec import pack
 from zerohop.serving.control.answers import PING_UID, read_answer
-from zerohop.serving.control.lmcache.frames import parse_request, ping_request, refusal
+from zerohop.serving.control.frames import parse_request, refusal
+from zerohop.serving.control.lmcache.frames import ping_request
 from zerohop.serving.control.messages import VERSION, Presence
 
 REQUEST = ping_request(PING_UID)

@@ -6,7 +6,7 @@ import pytest
 
 from zerohop.serving.codec import pack, unpack
 from zerohop.serving.control.exchange import Exchange
-from zerohop.serving.control.lmcache.frames import encode_call, parse_reply
+from zerohop.serving.control.frames import encode_call, parse_reply
 from zerohop.serving.control.membership import Membership, MembershipOptions
 from zerohop.serving.control.protocol import Operation, Protocol
 from zerohop.serving.errors import RequestRefused

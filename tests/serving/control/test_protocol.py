@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zerohop.serving.codec import pack, unpack
-from zerohop.serving.control.lmcache.frames import Credit, encode_call, parse_reply
+from zerohop.serving.control.frames import Credit, encode_call, parse_reply
 from zerohop.serving.control.protocol import (
     Call,
     Complaints,

@@ -7,11 +7,11 @@ import re
 import msgspec
 
 from zerohop.serving.control.findings import Finding, find
+from zerohop.serving.control.frames import Reply
 from zerohop.serving.control.lmcache.frames import (
     PINGABLE,
     Pong,
     Refused,
-    Reply,
     WrongReply,
     classify_ping_reply,
     ping_request,

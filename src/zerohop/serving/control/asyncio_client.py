@@ -13,14 +13,14 @@ from zerohop.serving.actor import connected
 from zerohop.serving.asyncio_actor import ActorTask
 from zerohop.serving.closing import AsyncClosing
 from zerohop.serving.control.client import Working
-from zerohop.serving.control.lmcache.frames import encode_call, parse_reply, result_of
+from zerohop.serving.control.frames import encode_call, parse_reply, result_of
 from zerohop.serving.errors import Malformed, NoAnswer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from zerohop.serving.control.lmcache.frames import Operation, Reply
+    from zerohop.serving.control.frames import Operation, Reply
     from zerohop.serving.control.messages import Command
 
 __all__ = ["ControlClient", "ControlWorker"]

@@ -21,8 +21,8 @@ from itertools import count
 import zerohop as zmq
 from zerohop.serving.actor import Actor, ActorThread, connected
 from zerohop.serving.closing import Closing
+from zerohop.serving.control.frames import encode_call, parse_reply, result_of
 from zerohop.serving.control.hands import Hands, call_in_thread
-from zerohop.serving.control.lmcache.frames import encode_call, parse_reply, result_of
 from zerohop.serving.control.messages import Registration
 from zerohop.serving.control.session import WorkerSession
 from zerohop.serving.control.values import words_for
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
-    from zerohop.serving.control.lmcache.frames import Operation
+    from zerohop.serving.control.frames import Operation
     from zerohop.serving.control.messages import Command, Key
     from zerohop.serving.control.session import SessionState
 

@@ -13,7 +13,6 @@ from collections import deque
 from dataclasses import replace
 
 from zerohop.serving.codec import pack
-from zerohop.serving.control.lmcache.releases import LATEST
 from zerohop.serving.control.messages import (
     VERSION,
     Batch,
@@ -62,7 +61,7 @@ class Exchange:
         protocol: what the server does for its user.
         handlers: by the operations' names.
         membership: of the workers; ``None``: there are none, and the protocol is all.
-        release: of LMCache, whose clients' form a refusal has.
+        says_why: whether a refusal has a reason, or is a reply without a result.
         complain_every: seconds between two log lines of one kind.
 
     Raises:
@@ -77,7 +76,7 @@ class Exchange:
         handlers: Mapping[str, Callable[..., Any]],
         membership: Membership | None = None,
         *,
-        release: str = LATEST,
+        says_why: bool = True,
         complain_every: float = 60.0,
     ) -> None:
         self.membership = membership
@@ -89,7 +88,7 @@ class Exchange:
         self._held_back = 0
         self._here: tuple[bytes, float] = (b"", 0.0)  # who asks, and when
         if membership is None:
-            self._handlers = Handlers(protocol, handlers, release=release)
+            self._handlers = Handlers(protocol, handlers, says_why=says_why)
             return
         presence = Presence(protocol.name, VERSION, membership.boot)
         own: dict[str, Callable[..., Any]] = {
@@ -103,7 +102,7 @@ class Exchange:
             raise ValueError(f"{', '.join(sorted(taken))}: of the control channel itself")
         self._at_once |= own.keys()
         whole = Protocol(protocol.name, (*CHANNEL, *protocol.operations))
-        self._handlers = Handlers(whole, {**own, **handlers}, pong=presence, release=release)
+        self._handlers = Handlers(whole, {**own, **handlers}, pong=presence, says_why=says_why)
 
     @property
     def counts(self) -> Counter[Complaint]:

@@ -1,6 +1,6 @@
 """What a server does, said before it starts: operations, and a handler for each of them.
 
-    request = uid operation argument*          frames, see ``lmcache.frames``
+    request = uid operation argument*          frames, see ``frames``
     reply   = uid operation [result]
     refusal = uid "refused: ..."
 
@@ -22,14 +22,13 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from zerohop.serving.codec import decode_with
-from zerohop.serving.control.lmcache.frames import (
+from zerohop.serving.control.frames import (
     Credit,
     Request,
     encode_reply,
     parse_request,
     refusal,
 )
-from zerohop.serving.control.lmcache.releases import LATEST
 from zerohop.serving.control.values import encoded, text_of, words_for
 from zerohop.serving.errors import Malformed, MissingHandlers, RequestRefused
 
@@ -160,7 +159,7 @@ class Handlers:
         protocol: what the server does.
         handlers: by the operations' names. One for ``ping`` may be left out.
         pong: what a PING is answered with, unless there is a handler for it.
-        release: of the clients, whose form a refusal has.
+        says_why: whether a refusal has a reason, or is a reply without a result.
 
     Raises:
         MissingHandlers: an operation has none.
@@ -174,9 +173,9 @@ class Handlers:
         handlers: Mapping[str, Callable[..., Any]],
         *,
         pong: Any = True,
-        release: str = LATEST,
+        says_why: bool = True,
     ) -> None:
-        self.protocol, self._release = protocol, release
+        self.protocol, self._says_why = protocol, says_why
         have = {PING.name: lambda *_: pong, **handlers}
         missing = [each.name for each in protocol.operations if each.name not in have]
         if missing:
@@ -253,7 +252,8 @@ class Handlers:
 
     def _refuse(self, request: Request, kind: Complaint | None, reason: str) -> Refusal:
         reason = text_of(reason)
-        return Refusal(refusal(request, reason, self._release), kind, reason)
+        frames = refusal(request, reason) if self._says_why else encode_reply(request)
+        return Refusal(frames, kind, reason)
 
     def _refuse_unread(self, frames: Sequence[bytes], reason: str) -> Refusal:
         """Its request id is sent back if there is one that a client may have made."""

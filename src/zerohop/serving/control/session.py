@@ -23,7 +23,7 @@ from typing import Any, Literal
 import msgspec
 
 from zerohop.serving.codec import decode_with, pack
-from zerohop.serving.control.lmcache.frames import (
+from zerohop.serving.control.frames import (
     encode_call,
     parse_reply,
     refused_because,

@@ -1,27 +1,25 @@
-"""The frames of LMCache's MP server, octet by octet."""
+"""What each release of LMCache is asked, octet by octet, and what answers a PING."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zerohop.serving.control.lmcache.frames import (
-    PINGABLE,
-    Credit,
-    Pong,
-    Refused,
-    Reply,
+from zerohop.serving.control.frames import (
     Request,
-    WrongReply,
-    classify_ping_reply,
     encode_reply,
-    encode_request,
     parse_reply,
     parse_request,
-    ping_request,
     refusal,
-    refused_because,
 )
-from zerohop.serving.errors import Malformed
+from zerohop.serving.control.lmcache.frames import (
+    PINGABLE,
+    Pong,
+    Refused,
+    WrongReply,
+    classify_ping_reply,
+    encode_request,
+    ping_request,
+)
 
 TRUE, FALSE, NIL = b"\xc3", b"\xc2", b"\xc0"
 PING = Request(b"\x07", 22, (NIL,))
@@ -117,59 +115,6 @@ class TestRequest:
     def test_never_goes_by_its_name_to_a_release_that_would_stop_answering(self):
         with pytest.raises(ValueError, match=r"LMCache 0\.5\.3 has no operation"):
             encode_request(1, "subscribe_kv_events", release="0.5.3")
-
-    def test_is_read_with_its_arguments_still_encoded(self):
-        assert parse_request(octets("07 16 c0")) == PING
-
-    @pytest.mark.parametrize(("word", "more"), [(b"ack", True), (b"cancel", False)])
-    def test_of_a_stream_is_credit(self, word, more):
-        assert parse_request([b"\x07", b"", word]) == Credit(b"\x07", more)
-
-    @pytest.mark.parametrize(
-        "frames",
-        [
-            [],
-            [b"x"],
-            [b"", b""],
-            [NIL, b"\x16"],
-            [b"\x07", NIL],
-            [b"\x07", b""],
-            [b"\x07", b"", b"more"],
-            [b"\x07", b"", b"ack", b"ack"],
-        ],
-    )
-    def test_of_another_form_is_malformed(self, frames):
-        with pytest.raises(Malformed):
-            parse_request(frames)
-
-
-class TestReply:
-    def test_has_no_frame_for_none(self):
-        assert encode_reply(PING, None) == octets("07 16")
-        assert parse_reply(octets("07 16")) == Reply(7, 22)
-
-    def test_has_a_frame_for_any_other_result(self):
-        assert encode_reply(PING, 256) == octets("07 16 cd0100")
-        assert parse_reply(octets("07 16 cd0100")) == Reply(7, 22, 256, has_result=True)
-
-    def test_that_refuses_is_of_another_operation_so_that_the_client_raises(self):
-        frames = refusal(PING, "why")
-        assert frames == [b"\x07", b"\xacrefused: why"]
-        assert refused_because(parse_reply(frames)) == "why"
-
-    def test_that_refuses_does_not_end_the_thread_of_an_older_client(self):
-        frames = refusal(PING, "why", "0.5.3")
-        assert frames == octets("07 16")
-        assert refused_because(parse_reply(frames)) is None
-
-
-@given(st.lists(st.binary(max_size=24), max_size=5))
-def test_whatever_came_is_a_request_or_malformed(frames):
-    try:
-        found = parse_request(frames)
-    except Malformed:
-        return
-    assert isinstance(found, Request | Credit)
 
 
 @given(st.lists(st.binary(max_size=24), max_size=5), st.sampled_from(PINGABLE))

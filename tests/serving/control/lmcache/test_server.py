@@ -107,6 +107,14 @@ class TestMpServer:
             assert server.counts == {"unknown_operation": 2, "wrong_arguments": 1, "failed": 1}
             assert client.ping()
 
+    def test_of_an_older_release_refuses_without_words_which_its_clients_could_not_read(self):
+        with (
+            SyncLmcacheServer(release="0.5.3", handlers={"clear": fail}) as server,
+            SyncLmcacheClient(server.endpoint, release="0.5.3", timeout=SECONDS) as client,
+        ):
+            assert client.call("clear") is None
+            assert server.counts == {"failed": 1}
+
     def test_of_another_release_is_found_out_by_its_reply(self):
         """0.4.7's PING is 0.5.0's question for the chunk size."""
         assert ping_request(1, "0.4.7")[1] == b"\x12"

@@ -60,7 +60,7 @@ class _Serving(Actor):
         if have["ping"] != self._ping:
             have["ping"] = self._noting(have["ping"])
         protocol = lmcache_protocol([*have, *operations], release)
-        return Exchange(protocol, have, release=release)
+        return Exchange(protocol, have, says_why=release == LATEST)  # who can read it
 
     @property
     def instances(self) -> list[Instance]:
