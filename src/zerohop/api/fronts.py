@@ -51,3 +51,10 @@ class Fronts:
         for front in self._fronts[:]:
             acted |= front.activity()
         return acted
+
+    def delivered(self) -> bool:
+        """Messages have come, nothing else has changed; return whether any front has acted."""
+        acted = False
+        for front in self._fronts[:]:
+            acted |= front.delivered()
+        return acted

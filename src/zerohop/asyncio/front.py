@@ -119,6 +119,10 @@ class Front:
             receiving.use(core.receive_lane)
         return served
 
+    def delivered(self) -> bool:
+        """As :meth:`activity`, where messages have come and nothing else has changed."""
+        return self.activity()
+
     def _answers(self) -> int:
         """What is sent now: see :class:`Turns`."""
         number = self.receiving.number

@@ -43,6 +43,9 @@ class Front(Protocol):
             Whether the front has sent or received: then there is more to pump.
         """
 
+    def delivered(self) -> bool:
+        """As :meth:`activity`, where messages have come and nothing else has changed."""
+
     def end(self) -> None:
         """The socket has been closed: whoever waits is let go. Perhaps a second time."""
 
@@ -229,7 +232,7 @@ class Pump:
             return
         self._pumping = True
         try:
-            more = front.activity() and self.has_work()
+            more = front.delivered() and self.has_work()
         except BaseException:
             self.context.interrupted()
             raise
@@ -244,8 +247,8 @@ class Pump:
         Returns:
             False: it is not so, and nothing was done.
         """
-        core, links, pattern = self.core, self.core.links, self.core.pattern
-        to_flush = links.to_flush
+        core, pattern = self.core, self.core.pattern
+        to_flush = core.links.to_flush
         if (
             len(to_flush) != 1
             or self._pumping
@@ -259,25 +262,20 @@ class Pump:
             return False
         self._pumping = True
         try:
-            stream.write()
+            alone = stream.write()
             del to_flush[:1]
         except BaseException:
             self.context.interrupted()
             raise
         finally:
             self._pumping = False
+        # What else may have come of sending it: late replies were thrown away, or somebody of this
+        # process gets it, too.
         if (
-            self._again
+            not alone
             or to_flush
-            or links.to_write
-            or links.to_resume
-            or links.to_close
-            or links.room
-            or links.room_for_others
-            or links.timers.stale
-            or pattern.refused
-            or pattern.announcements
-            or pattern.notices
+            or self._again
+            or core.links.to_resume
             or self.context.core.readable
         ):
             self.pump()

@@ -10,7 +10,6 @@ import os
 import select
 import selectors
 import socket
-from functools import partial
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,8 +19,6 @@ else:
 
 READ = 1
 WRITE = 4  # EPOLLIN and EPOLLOUT, and selectors' two bits are translated
-
-_MOST_EVENTS = 256  # a turn; what is left stays ready, and the kernel goes round its list
 
 
 class Readiness(Protocol):
@@ -49,9 +46,10 @@ class EpollReadiness:
 
     def __init__(self) -> None:
         self._epoll = select.epoll()
-        # As in the protocol. Errors and hang-ups come as bits beyond the two. No method of ours:
-        # this is called for every message that is waited for.
-        self.wait = partial(self._epoll.poll, maxevents=_MOST_EVENTS)
+        # As in the protocol. Errors and hang-ups come as bits beyond the two; what is more than a
+        # thousand stays ready, and the kernel goes round its list. No method of ours: this is
+        # called for every message that is waited for.
+        self.wait = self._epoll.poll
 
     def watch(self, fd: int, mask: int, before: int) -> None:
         """As in the protocol; the events of epoll have our numbers."""

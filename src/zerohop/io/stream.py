@@ -233,14 +233,19 @@ class Stream:
         self._view = link.connection.buffer()
         return _NEWS if size == room else _IDLE
 
-    def write(self) -> None:
-        """Write what the link has until it is empty or the kernel is full."""
+    def write(self) -> bool:
+        """Write what the link has until it is empty or the kernel is full.
+
+        Returns:
+            Whether it was a lone message, and is out: then nothing else follows from it.
+        """
         if self._busy:
             self._asked = True
-            return
+            return False
         if self._blocked or self.closed:
-            return
+            return False
         self._busy = True
+        alone = False
         try:
             link = self._link
             buffers = fill_alone(link)
@@ -254,11 +259,13 @@ class Stream:
                     size = 0
                 except OSError as error:
                     self._broken(error)
-                    return
+                    return False
                 if size != len(octets):
                     self._links.wrote(link, size, self._driver.now())
                     self._wait_for_room()
-                elif not written_alone(link, size):
+                elif written_alone(link, size):
+                    alone = True
+                else:
                     self._write()  # something has come meanwhile
         except BaseException:
             self._interrupted()
@@ -267,6 +274,8 @@ class Stream:
             self._busy = False
         if self._asked:
             self._write_after_all()
+            return False
+        return alone
 
     def _write_after_all(self) -> None:
         """What a signal handler could not write in the middle of a move is written next."""

@@ -22,7 +22,7 @@ from zerohop.patterns.routing import FairQueue, LoadBalancer, would_block
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import ClassVar
+    from typing import Any, ClassVar
 
     from zerohop.patterns.pipe import Message, Part
 
@@ -107,8 +107,7 @@ class Req(Pattern):
     def send(self, message: Message) -> None:
         if self._expects_reply:
             self._check_turn()
-        envelope = _PLAIN
-        request_id = self._last_id
+        envelope, request_id = _PLAIN, self._last_id
         if self.options.req_correlate:
             request_id = (request_id + 1) & 0xFFFFFFFF
             envelope = [_REQUEST_ID.pack(request_id), b""]
@@ -142,11 +141,12 @@ class Req(Pattern):
             )
         incoming = self._incoming
         peer = incoming.sole
-        if peer is None or peer.inbound.full:
+        reply: Any
+        if peer is None or (inbound := peer.inbound).full:
             reply = incoming.take()
-        elif peer.inbound.messages:
+        elif messages := inbound.messages:
             incoming.peer = peer
-            reply = peer.inbound.messages.popleft()
+            reply = messages.popleft()
         else:
             raise would_block()
         body_at = 1
@@ -161,8 +161,8 @@ class Req(Pattern):
                 reply = incoming.take()
         self._expects_reply = False
         self._asked = None
-        assert type(reply) is list
-        return reply[body_at] if len(reply) == body_at + 1 else reply[body_at:]
+        body: Message = reply[body_at] if len(reply) == body_at + 1 else reply[body_at:]
+        return body
 
     def can_send_now(self) -> bool:
         if self._expects_reply and not self.options.req_relaxed:
@@ -290,11 +290,12 @@ class Rep(Pattern):
             )
         incoming = self._incoming
         peer = incoming.sole
-        if peer is None or peer.inbound.full:
+        request: Any
+        if peer is None or (inbound := peer.inbound).full:
             request = incoming.take()
-        elif peer.inbound.messages:
+        elif messages := inbound.messages:
             incoming.peer = peer
-            request = peer.inbound.messages.popleft()
+            request = messages.popleft()
         else:
             raise would_block()
         body_at = 1  # from a REQ, and no ROUTER in between
@@ -302,10 +303,10 @@ class Rep(Pattern):
             while not (body_at := _body_of(request)):
                 self._discard()
                 request = incoming.take()
-        assert type(request) is list
         self._requester = incoming.peer
         self._envelope = _PLAIN if body_at == 1 else request[:body_at]
-        return request[body_at] if len(request) == body_at + 1 else request[body_at:]
+        body: Message = request[body_at] if len(request) == body_at + 1 else request[body_at:]
+        return body
 
     def can_send_now(self) -> bool:
         return bool(self._envelope)

@@ -62,18 +62,17 @@ def encode(messages: Iterable[Message]) -> list[Buffer]:
     count = len(batch)
     if count == 1:  # an answer: with no step more than needed
         message = batch[0]
-        if type(message) is bytes:
+        kind = type(message)
+        if kind is bytes:
             size = len(message)
             if size < _SHORT:
-                return [_HEADERS[size] + message]
+                return [_HEADERS[size] + message]  # type: ignore[operator] # it is bytes
             if size < BY_REFERENCE:
-                return [encode_header(0, size) + message]
-        elif type(message) is list and len(message) == 2:
-            first, last = message  # an envelope and what is in it (REQ, REP)
-            if type(first) is bytes and type(last) is bytes:
-                size, rest = len(first), len(last)
-                if size < _SHORT and rest < _SHORT:
-                    return [_MORE_HEADERS[size] + first + _HEADERS[rest] + last]
+                return [encode_header(0, size) + message]  # type: ignore[operator] # likewise
+        elif kind is list and len(message) == 2 and message[0] == b"":
+            last = message[1]  # what is in a plain envelope (REQ, REP)
+            if type(last) is bytes and (size := len(last)) < _SHORT:
+                return [_ENVELOPES[size] + last]
     elif count >= _BATCH:
         joined = _join_all(batch)
         if joined is not None:
@@ -201,3 +200,4 @@ def encode_header(flags: int, size: int) -> bytes:
 
 _HEADERS = [bytes((0, size)) for size in range(_SHORT)]
 _MORE_HEADERS = [bytes((MORE, size)) for size in range(_SHORT)]
+_ENVELOPES = [bytes((MORE, 0, 0, size)) for size in range(_SHORT)]  # an empty frame, and a header
