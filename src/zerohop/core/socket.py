@@ -441,11 +441,10 @@ class SocketCore:
                     pattern.writable(peer)
                 elif peer.link is not None:
                     links.to_flush.append(peer)
-            if pattern.announcements:
-                for announcement in _taken(pattern.announcements):
-                    links.announce(announcement.topic, subscribe=announcement.subscribe)
-                    if self._inproc is not None:
-                        self._inproc.announce(announcement.topic, subscribe=announcement.subscribe)
+            for announcement in _taken(pattern.announcements):
+                links.announce(announcement.topic, subscribe=announcement.subscribe)
+                if self._inproc is not None:
+                    self._inproc.announce(announcement.topic, subscribe=announcement.subscribe)
             if pattern.refused:
                 for peer, reason in _taken(pattern.refused):
                     self._refuse(peer, reason)

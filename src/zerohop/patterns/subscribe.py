@@ -117,6 +117,7 @@ class Sub(XSub):
     """
 
     can_send: ClassVar[bool] = False
+    filters: ClassVar[bool] = True
 
     def __init__(self, options: PatternOptions, seed: int = 0) -> None:
         super().__init__(options, seed)

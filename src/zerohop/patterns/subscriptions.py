@@ -335,8 +335,10 @@ class TopicCounts:
         known = self._counts.get(topic, 0)
         self._counts[topic] = known + 1
         if not known:
-            self._length_counts[len(topic)] += 1
-            self._index(self._length_counts[len(topic)] == 1)
+            length_counts = self._length_counts
+            length_counts[len(topic)] = count = length_counts[len(topic)] + 1
+            if count == 1 or self._few or len(self._counts) <= _STILL_FEW:
+                self._index(count == 1)
 
     def remove(self, topic: bytes) -> bool:
         """Unsubscribe once; return whether it was the last time. An unknown topic: False."""

@@ -25,6 +25,12 @@ class SubscriptionReceived(Value):
     topic: bytes
     subscribe: bool
 
+    def __init__(self, topic: bytes, subscribe: bool) -> None:
+        # As Value, in a fifth of the time: a peer may send a hundred thousand at once.
+        fields = vars(self)
+        fields["topic"] = topic
+        fields["subscribe"] = subscribe
+
 
 class ErrorReceived(Value):
     """The peer refused us with an ERROR command and will close.
