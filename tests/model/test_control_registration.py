@@ -17,17 +17,16 @@ from hypothesis.stateful import (
 )
 
 from zerohop.serving.codec import pack, unpack
-from zerohop.serving.control.exchange import Exchange
-from zerohop.serving.control.membership import (
+from zerohop.serving.control.events import (
     CommandEnded,
     CommandLost,
-    Membership,
-    MembershipOptions,
     WorkerChanged,
     WorkerGone,
     WorkerJoined,
     WorkerSynced,
 )
+from zerohop.serving.control.exchange import Exchange
+from zerohop.serving.control.membership import Membership, MembershipOptions
 from zerohop.serving.control.messages import Registration
 from zerohop.serving.control.protocol import Protocol
 from zerohop.serving.control.session import WorkerSession

@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from zerohop.serving.control.asyncio_client import ControlClient, ControlWorker
     from zerohop.serving.control.asyncio_server import ControlServer
     from zerohop.serving.control.client import SyncControlClient, SyncControlWorker
-    from zerohop.serving.control.findings import Finding
-    from zerohop.serving.control.lmcache.asyncio_controller import LmcacheController, LmcacheWorker
-    from zerohop.serving.control.lmcache.client import LmcacheClient, SyncLmcacheClient
-    from zerohop.serving.control.lmcache.controller import SyncLmcacheController, SyncLmcacheWorker
-    from zerohop.serving.control.lmcache.server import LmcacheServer, SyncLmcacheServer
-    from zerohop.serving.control.membership import (
+    from zerohop.serving.control.events import (
         CommandEnded,
         CommandLost,
-        MembershipOptions,
         WorkerChanged,
         WorkerGone,
         WorkerJoined,
         WorkerSynced,
         WorkerView,
     )
+    from zerohop.serving.control.findings import Finding
+    from zerohop.serving.control.lmcache.asyncio_controller import LmcacheController, LmcacheWorker
+    from zerohop.serving.control.lmcache.client import LmcacheClient, SyncLmcacheClient
+    from zerohop.serving.control.lmcache.controller import SyncLmcacheController, SyncLmcacheWorker
+    from zerohop.serving.control.lmcache.server import LmcacheServer, SyncLmcacheServer
+    from zerohop.serving.control.membership import MembershipOptions
     from zerohop.serving.control.probe import ping
     from zerohop.serving.control.protocol import Operation, Protocol
     from zerohop.serving.control.server import SyncControlServer
@@ -100,10 +100,10 @@ _IMPORTED_LATER = {
         "LmcacheServer",
         "SyncLmcacheServer",
     ),
-    "zerohop.serving.control.membership": (
+    "zerohop.serving.control.membership": ("MembershipOptions",),
+    "zerohop.serving.control.events": (
         "CommandEnded",
         "CommandLost",
-        "MembershipOptions",
         "WorkerChanged",
         "WorkerGone",
         "WorkerJoined",

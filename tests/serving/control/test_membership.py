@@ -4,16 +4,15 @@ import contextlib
 
 import pytest
 
-from zerohop.serving.control.membership import (
+from zerohop.serving.control.events import (
     CommandEnded,
     CommandLost,
-    Membership,
-    MembershipOptions,
     WorkerChanged,
     WorkerGone,
     WorkerJoined,
     WorkerSynced,
 )
+from zerohop.serving.control.membership import Membership, MembershipOptions
 from zerohop.serving.control.messages import Batch, Beat, Farewell, Outcome, Registration
 from zerohop.serving.control.values import MAX_VALUE
 from zerohop.serving.errors import RequestRefused, Unencodable

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, Self
 
-    from zerohop.serving.control.membership import ControlEvent, MembershipOptions
+    from zerohop.serving.control.events import ControlEvent
+    from zerohop.serving.control.membership import MembershipOptions
     from zerohop.serving.control.protocol import Call, Protocol
 
 __all__ = ["ControlServer", "RouterTask"]

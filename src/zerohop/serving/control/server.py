@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from zerohop.serving.control.membership import ControlEvent, MembershipOptions, WorkerView
+    from zerohop.serving.control.events import ControlEvent, WorkerView
+    from zerohop.serving.control.membership import MembershipOptions
     from zerohop.serving.control.protocol import Call, Complaint
 
 __all__ = ["Keeping", "RouterThread", "Routing", "SyncControlServer"]
