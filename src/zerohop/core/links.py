@@ -146,12 +146,12 @@ class Links:
         events = _events_of_the_wire()
         for item in items:
             match item:
-                case events.Handshaken():
-                    self._handshaken(link, item)
                 case events.SubscriptionReceived():
                     peer = link.peer
-                    if peer is not None and peer in self.peers:
+                    if peer is not None and peer in self._attached:
                         self.pattern.subscription(peer, item.topic, item.subscribe)
+                case events.Handshaken():
+                    self._handshaken(link, item)
                 case events.ErrorReceived():
                     self.fail(link, HandshakeError(
                         f"{link.remote or link.endpoint} refused this socket: {item.reason!r}",

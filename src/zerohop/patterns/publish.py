@@ -129,13 +129,14 @@ class XPub(Pattern):
         if handout.lane.messages or handout.runs:
             self.hand_out()
         options = self.options
-        index = self._requests if self._manual else self._index
+        manual = options.xpub_manual or options.xpub_manual_last_value
+        index = self._requests if manual else self._index
         try:
             changed = index.add(topic, peer) if subscribe else index.remove(topic, peer)
         except ProtocolError as error:
             self.refuse(peer, str(error))
             return
-        if changed or self._manual or options.xpub_verboser or (subscribe and options.xpub_verbose):
+        if changed or manual or options.xpub_verboser or (subscribe and options.xpub_verbose):
             self._notify(peer, topic, subscribe=subscribe)
 
     def hand_out(self) -> None:

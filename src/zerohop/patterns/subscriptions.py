@@ -93,11 +93,19 @@ class SubscriptionIndex:
             subscriber = self._subscribers[peer] = _Subscriber(peer)
         elif topic in subscriber.topics:
             return False
-        self._check_limits(subscriber, topic)
+        size, lengths = len(topic), subscriber.lengths
+        octets = subscriber.octets + size
+        if (
+            octets > self._max_octets
+            or len(subscriber.topics) >= self._max_topics
+            or size not in lengths
+        ):
+            self._check_limits(subscriber, topic)
         subscriber.topics[topic] = None
-        subscriber.lengths[len(topic)] += 1
-        subscriber.octets += len(topic)
-        self._forget_routes()
+        lengths[size] += 1
+        subscriber.octets = octets
+        if self._routed or self._everyone is not None:
+            self._forget_routes()
         known = self._topics.get(topic)
         if known is not None:
             if len(known.peers) == 1:
@@ -106,9 +114,10 @@ class SubscriptionIndex:
             return False
         self._topics[topic] = _Topic(topic, subscriber.alone)
         if topic:
-            self._length_counts[len(topic)] += 1
-            if self._length_counts[len(topic)] == 1:
-                self._lengths = tuple(sorted(self._length_counts, reverse=True))
+            length_counts = self._length_counts
+            length_counts[size] = count = length_counts[size] + 1
+            if count == 1:
+                self._lengths = tuple(sorted(length_counts, reverse=True))
         return True
 
     def remove(self, topic: bytes, peer: Peer) -> bool:

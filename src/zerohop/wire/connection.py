@@ -69,6 +69,8 @@ MAX_IDENTITY = 255
 """Octets of the Identity property (ZMQ_ROUTING_ID)."""
 
 _NO_HEARTBEAT = HeartbeatOptions()
+_SUBSCRIBE = encode_subscription(b"", subscribe=True)  # the topic follows
+_CANCEL = encode_subscription(b"", subscribe=False)
 _TOLD: Mapping[str, bytes] = {}
 
 
@@ -443,6 +445,10 @@ class Connection:
     def _command_received(self, body: Command) -> None:
         if not body:
             return  # libzmq ignores it, too
+        if body.startswith(_SUBSCRIBE):  # of which there may be many
+            self.completed.append(SubscriptionReceived(body[len(_SUBSCRIBE) :], True))
+            self.has_events = True
+            return
         name, content = split_command(body)
         if name == b"PING":
             ttl_ds, context = decode_ping(content)
@@ -452,8 +458,8 @@ class Connection:
                 self._pongs = deque(maxlen=MAX_PONGS)
             self._pongs.append(context)
             self.has_output = True
-        elif name in (b"SUBSCRIBE", b"CANCEL"):
-            self._emit(SubscriptionReceived(content, name == b"SUBSCRIBE"))
+        elif name == b"CANCEL":
+            self._emit(SubscriptionReceived(content, False))
         elif name == b"ERROR":
             self._error_received(content)
         # PONG is life, and that was noted with its octets. A second READY changes nothing that was
@@ -477,7 +483,7 @@ class Connection:
     def _subscription(self, topic: bytes, subscribe: bool) -> Message:
         if self.peer_minor == 0:
             return bytes((subscribe,)) + topic
-        return Command(encode_subscription(topic, subscribe=subscribe))
+        return Command((_SUBSCRIBE if subscribe else _CANCEL) + topic)
 
 
 @lru_cache(maxsize=64)
