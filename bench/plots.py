@@ -1,6 +1,6 @@
 """A run as pictures: all cases beside pyzmq, throughput over message size, a bar a contender.
 
-matplotlib is an extra (``pip install zerohop[bench]``); a run without it has its JSON and table.
+matplotlib is an extra (``pip install ".[bench]"``); a run without it has its JSON and table.
 """
 
 from collections.abc import Sequence

@@ -86,7 +86,9 @@ def test_without_msgspec_it_is_said_how_to_install_it():
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=SECONDS
     )
     assert done.returncode == cli.FAILED
-    assert done.stderr == 'zerohop: msgspec is missing; pip install "zerohop[cli]"\n'
+    assert done.stderr == (
+        "zerohop: msgspec is missing; in a clone of zerohop: pip install '.[cli]'\n"
+    )
 
 
 def test_another_missing_module_is_a_bug_and_shown_as_one(monkeypatch):

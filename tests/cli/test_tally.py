@@ -73,7 +73,7 @@ def test_every_worker_and_rank_has_a_row():
 
 
 def test_a_rate_is_over_the_last_seconds():
-    tally = Tally()
+    tally = tally_of(HealthChanged("w", 0, Health.LIVE))
     for second in range(20):
         tally.deliver(applied(2 * second), float(second))
         tally.deliver(applied(2 * second + 1), float(second))
@@ -86,15 +86,40 @@ def test_a_rate_is_over_the_last_seconds():
 
 
 def test_a_rate_of_no_time_is_none():
-    assert row_of(applied(0)).rate() == 0.0
+    assert row_of(applied(0)).rate() is None
+
+
+def test_what_a_replay_brings_is_not_of_the_rate():
+    tally = Tally()
+    for seq in range(1000):
+        tally.deliver(applied(seq), seq / 1000)
+        tally.sample(seq / 1000)
+    [row] = tally.rows.values()
+    assert row.rate() is None
+    tally.deliver(HealthChanged("w", 0, Health.LIVE), 1.0)
+    assert row.rate() is None
+    for second in range(2, 6):
+        tally.deliver(applied(1000 + second), float(second))
+        tally.sample(float(second))
+    assert row.rate() == 1.0
+
+
+def test_while_a_gap_is_repaired_there_is_no_rate():
+    tally = tally_of(HealthChanged("w", 0, Health.LIVE), applied(0))
+    tally.sample(1.0)
+    [row] = tally.rows.values()
+    assert row.rate() == 1.0
+    tally.deliver(HealthChanged("w", 0, Health.CATCHING_UP), 1.0)
+    tally.sample(2.0)
+    assert row.rate() is None
 
 
 def test_a_table_has_a_head_and_a_line_for_each_row():
     tally = tally_of(applied(0, 1, 2), HealthChanged("w", 0, Health.LIVE), Lost("v", None, "late"))
     assert table(tally) == [
-        "worker  rank  health       seq  batches   /s  blocks  gaps  missing  restarts",
-        "w          0  live           0        1  0.0  GPU 2      0        0         0",
-        "v          -  catching up    -        0  0.0  none       1        0         0",
+        "worker  rank  health       seq  batches  /s  blocks  gaps  missing  restarts",
+        "w          0  live           0        1   -  GPU 2      0        0         0",
+        "v          -  catching up    -        0   -  none       1        0         0",
     ]
 
 

@@ -3,5 +3,5 @@
 Knows: argparse, terminals, exit statuses, and the public names of ``zerohop.serving``. Does not
 know: how anything is found out; that is a call each. One file a command; ``main`` has the table.
 
-    pip install "zerohop[cli]"
+    pip install ".[cli]"  # in a clone
 """

@@ -49,9 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NOBODY_READS
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in ("msgspec", "xxhash"):
+        if error.name is None or error.name.partition(".")[0] != "msgspec":
             raise
-        return _complain(f'{error.name} is missing; pip install "zerohop[cli]"')
+        return _complain(f"{error.name} is missing; in a clone of zerohop: pip install '.[cli]'")
     except (zmq.ZMQError, ServingError, OSError, ValueError) as error:
         return _complain(str(error), *getattr(error, "__notes__", ()))
     return status

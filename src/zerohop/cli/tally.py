@@ -71,15 +71,17 @@ class Row:
                 pass
 
     def sample(self, now: float) -> None:
-        """Note how many batches there are by now."""
+        """Note how many batches there are by now; what is caught up with is not of the rate."""
+        if self.health is Health.CATCHING_UP:
+            self.samples.clear()
         self.samples.append((now, self.batches))
         while self.samples[0][0] < now - _SPAN:
             self.samples.popleft()
 
-    def rate(self) -> float:
-        """Return the batches a second, over the last seconds that were sampled."""
+    def rate(self) -> float | None:
+        """Return the batches a second, over the last seconds; ``None``: that is yet to be seen."""
         (begun, before), (ended, after) = self.samples[0], self.samples[-1]
-        return (after - before) / (ended - begun) if ended > begun else 0.0
+        return (after - before) / (ended - begun) if ended > begun else None
 
 
 class Tally:
@@ -102,7 +104,10 @@ class Tally:
             row.rank = rank
             row.sample(now)
             self.rows[key] = row
-        self.rows[key].deliver(delivery)
+        row = self.rows[key]
+        if isinstance(delivery, HealthChanged):
+            row.sample(now)
+        row.deliver(delivery)
 
     def sample(self, now: float) -> None:
         """Note how many batches there are by now, for the rates."""
@@ -124,7 +129,7 @@ def table(tally: Tally) -> list[str]:
                 row.health.value,
                 "-" if row.seq < 0 else str(row.seq),
                 str(row.batches),
-                f"{row.rate():.1f}",
+                "-" if (rate := row.rate()) is None else f"{rate:.1f}",
                 printable(blocks) or "none",
                 str(row.gaps),
                 str(row.missing),

@@ -4,7 +4,7 @@ Knows: the public names of ``zerohop`` and ``zerohop.asyncio``, and msgpack. Doe
 sockets work, or anything of a model. Each part has pure files, which decide (no socket, clock,
 thread, randomness or logging; ``now`` is an argument), and files that act.
 
-    pip install "zerohop[serving]"
+    pip install ".[serving]"  # in a clone
 
 Each name is imported when it is first asked for: who reads KV events needs no engine channel.
 """
