@@ -9,7 +9,7 @@
 #   make faults [KILLS=100]                 kill -9 of each process of serving, so many times
 #   make interop                            the interop suite, and the table in docs/interop.md
 #   make peers [ARGS="dynamo vllm"]         the real serving peers, and their tables in docs/interop.md
-#   make fuzz [ARGS="frames 60"]            attack each parser of the wire for a while
+#   make fuzz [ARGS="frames 60"]            attack each parser, the wire's and serving's, for a while
 #   make docs                               the reference pages, from docstrings and tables
 #   make bench [ARGS="..."]                 side by side with pyzmq and pyomq
 #   make clean                              remove the environments and caches

@@ -1,4 +1,4 @@
-"""What is fuzzed: one target for each parser of the wire, its promise in the docstring.
+"""What is fuzzed: one target for each parser, its promise in the docstring. Here: the wire's.
 
 A target takes octets as a stranger might send them. It returns if the promise holds, whether they
 are accepted or refused, and raises anything else if not.
@@ -7,6 +7,7 @@ are accepted or refused, and raises anything else if not.
 import sys
 from contextlib import suppress
 
+from tests.fuzz import serving_targets
 from zerohop.errors import ProtocolError
 from zerohop.mechanisms.null import NullMechanism
 from zerohop.wire.commands import (
@@ -116,4 +117,4 @@ def _converse(data: bytes, before: bytes) -> None:
 TARGETS = {
     target.__name__: target
     for target in (greeting, frames, commands, metadata, connection, traffic)
-}
+} | serving_targets.TARGETS

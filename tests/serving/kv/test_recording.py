@@ -90,6 +90,18 @@ def test_a_damaged_record_is_told_after_those_before_it(path):
         next(records)
 
 
+@pytest.mark.parametrize(
+    ("at", "seq"), [(-1.0, 0), (1e300, 0), (float("nan"), 0), (float("inf"), 0), (0.0, -1)]
+)
+def test_times_that_cannot_be_waited_for_and_numbers_that_cannot_be_sent_are_malformed(
+    path, at, seq
+):
+    with BatchRecorder(path) as recorder:
+        recorder.record(seq, b"", at=at)
+    with pytest.raises(Malformed):
+        list(BatchRecording(path))
+
+
 class Clock:
     def __init__(self):
         self.now = 100.0

@@ -14,7 +14,7 @@ import struct
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Annotated, Any
 
 import msgspec
 
@@ -174,7 +174,9 @@ class BatchRecording:
 
 
 _decode_header = msgspec.msgpack.Decoder(dict[str, Any]).decode
-_decode_record = msgspec.msgpack.Decoder(tuple[float, bytes, int, bytes]).decode
+_At = Annotated[float, msgspec.Meta(ge=0, le=1e9)]  # which can be waited for
+_Seq = Annotated[int, msgspec.Meta(ge=0)]
+_decode_record = msgspec.msgpack.Decoder(tuple[_At, bytes, _Seq, bytes]).decode
 
 
 def play_batches(
