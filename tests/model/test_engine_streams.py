@@ -57,33 +57,49 @@ class StreamMachine(RuleBasedStateMachine):
         self.expected[number] = []
         return stream
 
-    @rule(
-        chosen=st.lists(streams, min_size=1, max_size=4),
-        finish=st.sampled_from([None, "stop"]),
-        as_deltas=st.booleans(),
-    )
-    def step(self, chosen, finish, as_deltas):
-        """The life of the engine that has the first of them makes a token for each of its own."""
+    def make(self, chosen, steps=1):
+        """The life of the engine that has the first of them makes tokens for each of its own."""
         boot = chosen[0].boot
         own = [stream for stream in chosen if stream.boot == boot]
-        numbers, tokens = [stream.number for stream in own], [next(self.tokens) for _ in own]
-        for stream, token in zip(own, tokens, strict=True):
+        made = [[next(self.tokens) for _ in own] for _ in range(steps)]
+        for at, stream in enumerate(own):
             if self.is_open(stream):
-                self.expected[stream.number].append(token)
-                if finish:
-                    self.note([stream], "finished")
-                elif len(self.expected[stream.number]) > LIMIT:
-                    self.note([stream], SlowConsumer)
-        if finish or as_deltas:
-            made = zip(numbers, tokens, strict=True)
-            self.table.deliver(boot, [], [], [Delta(n, [token], finish) for n, token in made])
-        else:
-            self.table.deliver(boot, numbers, tokens)
+                self.expected[stream.number] += [tokens[at] for tokens in made]
+        return boot, own, made
+
+    def note_slow(self, streams):
+        for stream in streams:
+            if self.is_open(stream) and len(self.expected[stream.number]) > LIMIT:
+                self.note([stream], SlowConsumer)
+
+    @rule(
+        chosen=st.lists(streams, min_size=1, max_size=4, unique_by=id),
+        steps=st.integers(1, 3),
+    )
+    def steps(self, chosen, steps):
+        boot, own, made = self.make(chosen, steps)
+        self.note_slow(own)
+        self.table.deliver(boot, [stream.number for stream in own], made)
+
+    @rule(
+        chosen=st.lists(streams, min_size=1, max_size=4, unique_by=id),
+        finish=st.sampled_from([None, "stop"]),
+    )
+    def a_step_in_deltas(self, chosen, finish):
+        boot, own, (tokens,) = self.make(chosen)
+        if finish:
+            self.note([stream for stream in own if self.is_open(stream)], "finished")
+        self.note_slow(own)
+        numbers = [stream.number for stream in own]
+        deltas = [Delta(n, [t], finish) for n, t in zip(numbers, tokens, strict=True)]
+        self.table.deliver(boot, [], [], deltas)
 
     @rule(stream=streams)
     def a_delta_of_another_life_bears_its_number(self, stream):
         number, token = stream.number, next(self.tokens)
-        self.table.deliver(stream.boot + 1000, [number], [token], [Delta(number, [token], "stop")])
+        self.table.deliver(
+            stream.boot + 1000, [number], [[token]], [Delta(number, [token], "stop")]
+        )
 
     @rule(stream=streams)
     def read(self, stream):

@@ -719,7 +719,8 @@ def test_engines_that_come_and_go_in_good_order_are_no_warning(ipc_directory, ca
     assert not any("is gone" in record.message for record in caplog.records)
 
 
-def test_outputs_that_cannot_be_read_end_the_engine(place):
+@pytest.mark.parametrize("columns", [["no numbers", [5]], [["1"], [5]], [[1], [5, 6]], [[1]]])
+def test_outputs_that_cannot_be_read_end_the_engine(place, columns):
     async def body():
         async with EngineClient(place.free(), patience=PATIENT) as client:
             with engine_in_thread(client.endpoint) as engine, zmq.Context() as context:
@@ -728,7 +729,7 @@ def test_outputs_that_cannot_be_read_end_the_engine(place):
                 await until(engine.hanging.is_set)
                 stream = client.generate({"tokens": 1})
                 (member,) = client._channel.roster.members()
-                broken = [21, client.boot, member.identity.boot, member.life, 0, "no numbers"]
+                broken = [21, client.boot, member.identity.boot, member.life, 0, *columns]
                 push = context.socket(zmq.PUSH)
                 push.connect(client.outputs_endpoint)
                 push.send(msgspec.msgpack.encode(broken))
@@ -736,6 +737,7 @@ def test_outputs_that_cannot_be_read_end_the_engine(place):
                     await tokens_of(stream)
                 with pytest.raises(EngineDead):
                     await call
+                assert client.malformed == 1
                 push.close()
 
     run(body())

@@ -58,7 +58,7 @@ SAMPLES = [
             2,
             3,
             4,
-            [5],
+            msgspec.Raw(b"\x91\x05"),
             [6],
             DELTAS,
             [Ended(4, "slow", limit=9)],

@@ -191,7 +191,7 @@ def test_who_has_not_heard_of_his_new_life_is_told_of_it():
 
 
 def outputs(seq, identity=E0, server=API, life=1):
-    return Outputs(server, identity.boot, life, seq)
+    return Outputs(server, identity.boot, life, seq, [], [])
 
 
 def test_outputs_of_a_life_that_is_over_do_not_end_the_next_one():

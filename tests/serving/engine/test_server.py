@@ -16,9 +16,9 @@ from zerohop.serving.engine.messages import (
     SLOT_SHIFT,
     Abort,
     BeatSeen,
-    FromEngineOutputs,
     Goodbye,
     Hello,
+    Leaving,
     Outputs,
     Ready,
     Refusal,
@@ -32,7 +32,7 @@ from zerohop.serving.errors import ProtocolMismatch
 pytestmark = pytest.mark.timeout(20)
 
 encode = msgspec.msgpack.Encoder().encode
-decode = msgspec.msgpack.Decoder(FromEngineOutputs).decode
+decode = msgspec.msgpack.Decoder(Outputs[list[int]] | Ready | Leaving).decode
 
 
 class ApiServer:
@@ -360,7 +360,7 @@ def test_large_bytes_of_a_delta_are_frames_of_their_own(api):
         while len(frames) == 1:  # the answer to a Start that was sent twice
             frames = api.pull.recv_multipart()
         assert [len(frame) for frame in frames[1:]] == [40 << 20]
-        message = PayloadDecoder(FromEngineOutputs).message(frames)
+        message = PayloadDecoder(Outputs[list[int]]).message(frames)
         assert message.deltas[0].extra["image"] == b"x" * (40 << 20)
 
 

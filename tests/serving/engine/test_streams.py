@@ -30,12 +30,34 @@ def all_of(stream):
 
 def test_tokens_go_to_their_streams_in_order():
     table, (one, two) = opened(1, 2)
-    assert table.deliver(BOOT, [1, 2], [5, 6]) == ([one, two], [])
-    assert table.deliver(BOOT, [2, 1], [7, 8]) == ([], [])  # who has something was woken
+    assert table.deliver(BOOT, [1, 2], [[5, 6]]) == ([one, two], [])
+    assert table.deliver(BOOT, [2, 1], [[7, 8]]) == ([], [])  # who has something was woken
     assert one.take() == Delta(1, [5, 8])
     assert two.take() == Delta(2, [6, 7])
     assert one.take() is None
-    assert table.deliver(BOOT, [1], [9]) == ([one], [])
+    assert table.deliver(BOOT, [1], [[9]]) == ([one], [])
+
+
+def test_tokens_of_several_steps_go_to_their_streams_in_the_order_of_the_steps():
+    table, (one, two) = opened(1, 2)
+    assert table.deliver(BOOT, [2, 1], [[5, 6], [7, 8]]) == ([two, one], [])
+    assert one.take() == Delta(1, [6, 8])
+    assert two.take() == Delta(2, [5, 7])
+
+
+def test_of_several_steps_each_token_for_a_stream_that_has_ended_is_stale():
+    table, (one,) = opened(1)
+    table.deliver(BOOT, [1, 2], [[5, 6], [7, 8]])
+    assert one.take() == Delta(1, [5, 7])
+    assert table.stale == 2
+
+
+def test_several_steps_at_once_end_a_stream_whose_reader_takes_nothing():
+    table, (one,) = opened(1, limit=2)
+    assert table.deliver(BOOT, [1], [[5], [6]])[1] == []
+    assert table.deliver(BOOT, [1], [[7], [8]])[1] == [one]
+    assert isinstance(one.error, SlowConsumer)
+    assert one.take() == Delta(1, [5, 6, 7, 8])
 
 
 def test_deltas_go_to_their_streams_in_order():
@@ -48,9 +70,9 @@ def test_deltas_go_to_their_streams_in_order():
 
 def test_tokens_of_several_steps_that_were_not_read_are_one_delta():
     table, (one,) = opened(1)
-    table.deliver(BOOT, [1], [5])
+    table.deliver(BOOT, [1], [[5]])
     deltas_of(table, Delta(1, [6, 7]))
-    table.deliver(BOOT, [1], [8])
+    table.deliver(BOOT, [1], [[8]])
     deltas_of(table, Delta(1, [9], "stop"))
     assert all_of(one) == [Delta(1, [5, 6, 7, 8, 9], "stop")]
     assert one.ended
@@ -58,18 +80,18 @@ def test_tokens_of_several_steps_that_were_not_read_are_one_delta():
 
 def test_a_delta_with_something_else_in_it_stays_a_delta_of_its_own():
     table, (one,) = opened(1)
-    table.deliver(BOOT, [1], [5])
+    table.deliver(BOOT, [1], [[5]])
     deltas_of(table, Delta(1, [6], None, "x"))
-    table.deliver(BOOT, [1], [7])
-    table.deliver(BOOT, [1], [8])
+    table.deliver(BOOT, [1], [[7]])
+    table.deliver(BOOT, [1], [[8]])
     assert all_of(one) == [Delta(1, [5]), Delta(1, [6], None, "x"), Delta(1, [7, 8])]
 
 
 def test_what_a_reader_has_taken_is_not_added_to():
     table, (one,) = opened(1)
-    table.deliver(BOOT, [1], [5])
+    table.deliver(BOOT, [1], [[5]])
     taken = one.take()
-    table.deliver(BOOT, [1], [6])
+    table.deliver(BOOT, [1], [[6]])
     assert taken == Delta(1, [5])
 
 
@@ -85,14 +107,14 @@ def test_a_delta_with_finish_ends_the_stream_without_error():
 def test_what_comes_after_the_end_is_counted_and_thrown_away():
     table, (one,) = opened(1)
     deltas_of(table, Delta(1, [5], "stop"), Delta(1, [6]))
-    table.deliver(BOOT, [1], [7])
+    table.deliver(BOOT, [1], [[7]])
     assert all_of(one) == [Delta(1, [5], "stop")]
     assert table.stale == 2
 
 
 def test_outputs_of_another_life_find_nothing():
     table, (one,) = opened(1)
-    assert table.deliver(OTHER, [1], [5], [Delta(1, [5])]) == ([], [])
+    assert table.deliver(OTHER, [1], [[5]], [Delta(1, [5])]) == ([], [])
     assert table.end(OTHER, [Ended(1, "refused")]) == []
     assert one.take() is None
     assert not one.ended
@@ -165,9 +187,9 @@ def test_deadlines_of_streams_that_have_ended_do_not_pile_up():
 def test_a_reader_that_takes_nothing_loses_its_stream_and_the_engine_is_to_be_told():
     table, (one, two) = opened(1, 2, limit=2)
     for token in range(2):
-        assert table.deliver(BOOT, [1, 2], [token, token])[1] == []
+        assert table.deliver(BOOT, [1, 2], [[token, token]])[1] == []
         two.take()
-    woken, overflown = table.deliver(BOOT, [1, 2], [2, 2])
+    woken, overflown = table.deliver(BOOT, [1, 2], [[2, 2]])
     assert overflown == [one]
     assert woken == [two]
     assert isinstance(one.error, SlowConsumer)

@@ -22,6 +22,7 @@ import zerohop.asyncio
 from zerohop.serving.addresses import ipc_endpoint, outputs_beside
 from zerohop.serving.codec import decode_with
 from zerohop.serving.engine.buffers import PayloadDecoder, PayloadEncoder
+from zerohop.serving.engine.columns import Columns
 from zerohop.serving.engine.handshake import Identity, mismatch
 from zerohop.serving.engine.messages import (
     Abort,
@@ -45,10 +46,10 @@ from zerohop.serving.errors import EngineDead, EngineOverloaded, Malformed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from zerohop.serving.engine.liveness import Patience
-    from zerohop.serving.engine.messages import UtilityResult, Welcome
+    from zerohop.serving.engine.messages import Delta, UtilityResult, Welcome
     from zerohop.serving.engine.roster import Departure, Member
     from zerohop.serving.engine.streams import OpenStream
     from zerohop.serving.errors import ProtocolMismatch
@@ -148,6 +149,7 @@ class Channel:
         self._aborts: dict[bytes, list[int]] = {}
         self._control = msgspec.msgpack.Decoder(FromEngine).decode
         self._decoder = PayloadDecoder(FromEngineOutputs)
+        self._columns: dict[int, Columns] = {}  # by boot token
         self._tasks: list[asyncio.Task[None]] = []
         self._coming: Any = None  # the outputs that are waited for
         self._timer: asyncio.TimerHandle | None = None
@@ -286,7 +288,7 @@ class Channel:
         now = self.loop.time()
         if came is not None:
             self._take_outputs(came.result(), now)
-            self.wakes.run()  # before it is looked for more: somebody has waited long enough
+            self._wake_readers()  # before it is looked for more: somebody has waited long enough
         receive, over = self._pull.recv_multipart, now + _TURN
         while self.loop.time() < over and not self._is_closed:
             coming: Any = receive()
@@ -295,6 +297,12 @@ class Channel:
                 coming.add_done_callback(self._read_outputs)
                 break
             self._take_outputs(coming.result(), now)
+        self._wake_readers()
+
+    def _wake_readers(self) -> None:
+        for boot, columns in self._columns.items():
+            if columns.steps:
+                self._give(boot, columns)
         self.wakes.run()
 
     def _take_outputs(self, frames: list[bytes], now: float) -> None:
@@ -308,9 +316,9 @@ class Channel:
             case Outputs():
                 counts, departure = self.roster.outputs(message, now)
                 if counts:
-                    self._deliver(message)
+                    self._take_step(message)
                 elif departure is None:
-                    self.streams.stale += len(message.numbers) + len(message.deltas)
+                    self.streams.stale += len(message.tokens) + len(message.deltas)
                 self._depart(departure)
             case Ready():
                 if self.roster.ready(message, now) is not None:
@@ -323,29 +331,49 @@ class Channel:
         """Outputs can't be read: what is lost with them would be silence. Their engine is gone."""
         match first_numbers(frames[0], 5):
             case [21, server, boot, life, seq]:  # Outputs
-                outputs = Outputs(server, boot, life, seq)
+                outputs = Outputs[Any](server, boot, life, seq, [], [])
             case _:
                 return
         counts, departure = self.roster.outputs(outputs, now)
-        if counts and (who := self.roster.of(outputs.boot)):
-            departure = self.roster.leave(who.identity, f"outputs {outputs.seq} can't be read")
+        if counts:
+            self._leave_unread(outputs)
         self._depart(departure)
 
-    def _deliver(self, outputs: Outputs) -> None:
-        streams = self.streams
-        woken, overflown = streams.deliver(
-            outputs.boot, outputs.numbers, outputs.tokens, outputs.deltas
-        )
+    def _leave_unread(self, outputs: Outputs[Any]) -> None:
+        if who := self.roster.of(outputs.boot):
+            self._depart(self.roster.leave(who.identity, f"outputs {outputs.seq} can't be read"))
+
+    def _take_step(self, outputs: Outputs[msgspec.Raw]) -> None:
+        boot = outputs.boot
+        columns = self._columns.get(boot)
+        if columns is None:
+            columns = self._columns[boot] = Columns()
+        try:
+            if not columns.have(outputs.numbers):
+                self._give(boot, columns)
+                columns.begin(outputs.numbers)
+            columns.add(outputs.tokens)
+        except Malformed as error:
+            self._note(error)
+            self._leave_unread(outputs)
+            return
+        if not (outputs.deltas or outputs.ended or outputs.results):
+            return
+        self._give(boot, columns, outputs.deltas)
         if outputs.ended:
-            woken += streams.end(outputs.boot, outputs.ended)
+            self.wakes.add([each.waiter for each in self.streams.end(boot, outputs.ended)])
+        for result in outputs.results:
+            call = self.calls.get(result.number)
+            if call is not None and call[0] == boot and not call[2].done():
+                call[2].set_result(result)
+        self._has_less_work(boot)
+
+    def _give(self, boot: int, columns: Columns, deltas: Sequence[Delta] = ()) -> None:
+        """To its streams what an engine has made, and of the last step the deltas."""
+        woken, overflown = self.streams.deliver(boot, columns.numbers, columns.take(), deltas)
         if overflown:
             self._abort(overflown)
         self.wakes.add([stream.waiter for stream in woken])
-        for result in outputs.results:
-            call = self.calls.get(result.number)
-            if call is not None and call[0] == outputs.boot and not call[2].done():
-                call[2].set_result(result)
-        self._has_less_work(outputs.boot)
 
     def _has_less_work(self, boot: int) -> None:
         if not self.streams.load(boot):
@@ -417,6 +445,8 @@ class Channel:
         if departure is None:
             return
         identity, reason = departure.identity, departure.reason
+        if (columns := self._columns.pop(identity.boot, None)) is not None:
+            self._give(identity.boot, columns)
         _log.log(level, "engine %s is gone: %s", identity.engine, reason)
         self._wake(self.streams.engine_gone(identity.boot, reason))
         for boot, name, answer in self.calls.values():

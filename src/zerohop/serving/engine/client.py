@@ -75,7 +75,7 @@ class RequestStream:
 
     async def __anext__(self) -> Delta:
         stream = self._stream
-        while (delta := stream.take()) is None:
+        while not (stream.tokens or stream.deltas):
             if stream.ended:
                 error, stream.error = stream.error, None
                 if error is not None:
@@ -86,6 +86,8 @@ class RequestStream:
             except asyncio.CancelledError:
                 self._channel.abandon(stream)
                 raise
+        delta = stream.take()
+        assert delta is not None
         return delta
 
     async def aclose(self) -> None:

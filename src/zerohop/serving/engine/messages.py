@@ -276,18 +276,19 @@ class UtilityResult(msgspec.Struct, array_like=True, frozen=True):
     result: Any = None
 
 
-class Outputs(msgspec.Struct, array_like=True, tag=21, frozen=True):
+class Outputs(msgspec.Struct, Generic[T], array_like=True, tag=21, frozen=True):
     """What one step made for all requests of one API server.
 
-    Nearly all deltas are one token of a request that goes on. They are two columns of numbers,
-    which cost a quarter of what objects do.
+    Nearly all deltas are one token of a request that goes on. They are two lists of numbers, which
+    cost a quarter of what objects do. Who gets them leaves ``numbers`` undecoded, as they are
+    mostly those of the step before (:mod:`zerohop.serving.engine.columns`).
 
     Attributes:
         server: boot token of the API server.
         boot: of the engine.
         life: as of the Welcome.
         seq: of this message, from 0 on: one that is missing shows.
-        numbers: of the requests that have made one token and nothing else.
+        numbers: of the requests that have made one token and nothing else: ``list[int]``.
         tokens: theirs.
         deltas: what others have made, at most one each.
         ended: requests that have ended otherwise.
@@ -298,8 +299,8 @@ class Outputs(msgspec.Struct, array_like=True, tag=21, frozen=True):
     boot: int
     life: int
     seq: int
-    numbers: list[int] = []
-    tokens: list[int] = []
+    numbers: T
+    tokens: list[int]
     deltas: list[Delta] = []
     ended: list[Ended] = []
     results: list[UtilityResult] = []
@@ -320,7 +321,7 @@ class Leaving(msgspec.Struct, array_like=True, tag=22, frozen=True):
 
 
 FromEngine: TypeAlias = Hello | Beat
-FromEngineOutputs: TypeAlias = Outputs | Ready | Leaving
+FromEngineOutputs: TypeAlias = Outputs[msgspec.Raw] | Ready | Leaving
 FromServer: TypeAlias = Welcome | Refusal | BeatSeen | HelloAgain | Goodbye
 
 

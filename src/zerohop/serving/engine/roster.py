@@ -201,7 +201,7 @@ class Roster:
         member.liveness.ready(now)
         return member
 
-    def outputs(self, outputs: Outputs, now: float) -> tuple[bool, Departure | None]:
+    def outputs(self, outputs: Outputs[Any], now: float) -> tuple[bool, Departure | None]:
         """Outputs came; return whether they count, and the end of the engine if some are lost."""
         member = self._by_boot.get(outputs.boot)
         if member is None or (outputs.server, outputs.life) != (self._boot, member.life):

@@ -490,8 +490,8 @@ class EngineServer:
 
     def _owed(self, server: _Joined, ended: list[Ended], results: list[UtilityResult]) -> list[Any]:
         """The frames of what is owed."""
-        outputs = Outputs(
-            server.boot, self.boot, server.life, server.outbox.seq, ended=ended, results=results
+        outputs = Outputs[list[int]](
+            server.boot, self.boot, server.life, server.outbox.seq, [], [], [], ended, results
         )
         return self._encoder.frames(outputs)
 

@@ -130,16 +130,16 @@ class StreamTable:
         self,
         boot: int,
         numbers: Sequence[int],
-        tokens: Sequence[int],
+        steps: Sequence[Sequence[int]],
         deltas: Sequence[Delta] = (),
     ) -> tuple[list[OpenStream], list[OpenStream]]:
-        """Take what one step made.
+        """Take what an engine made.
 
         Args:
             boot: of the engine.
-            numbers: of requests that have made one token and nothing else.
-            tokens: theirs.
-            deltas: of the others.
+            numbers: of requests that have made one token in each of the steps, and nothing else.
+            steps: their tokens, step by step.
+            deltas: of the others; of the last step.
 
         Returns:
             The streams whose reader may be waiting and has something now; the streams that are to
@@ -147,21 +147,21 @@ class StreamTable:
         """
         streams = self._by_boot.get(boot)
         if streams is None:
-            self.stale += len(numbers) + len(deltas)
+            self.stale += len(numbers) * len(steps) + len(deltas)
             return [], []
         woken: list[OpenStream] = []
         overflown: list[OpenStream] = []
         limit = self._limit
-        # A hot loop: once for each token of each request.
-        for number, token in zip(numbers, tokens, strict=False):
+        # A hot loop: once for each request.
+        for number, made in zip(numbers, zip(*steps, strict=False), strict=False):
             stream = streams.get(number)
             if stream is None:
-                self.stale += 1
+                self.stale += len(made)
                 continue
             waiting = stream.tokens
             if not waiting:
                 woken.append(stream)
-            waiting.append(token)
+            waiting += made
             if len(waiting) > limit:
                 self._overflow(stream, overflown)
         for delta in deltas:
