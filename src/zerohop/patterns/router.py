@@ -41,6 +41,8 @@ class Router(Pattern):
     def __init__(self, options: PatternOptions, seed: int = 0) -> None:
         super().__init__(options, seed)
         self._incoming = FairQueue()
+        # Into the pipe of a waiting peer, too: once it is full it stops the connection.
+        self.deliver = self._incoming.put  # type: ignore[method-assign] # nothing is looked at
         self._ids = RoutingIds(seed)
         self._waiting: dict[Peer, bytes] = {}  # mute: the id they claim is taken; oldest first
 
@@ -80,11 +82,6 @@ class Router(Pattern):
                 self.notice(heir, f"routing id {claimed[:64]!r} is free, and given to it")
                 break
 
-    def deliver(self, peer: Peer, messages: list[Message]) -> None:
-        # A waiting peer's messages are kept: its full pipe stops the connection.
-        peer.inbound.extend(messages)
-        self._incoming.wake(peer)
-
     def mend(self, peers: Iterable[Peer]) -> None:
         here = dict.fromkeys(peers)
         self._ids.mend(here)
@@ -108,8 +105,15 @@ class Router(Pattern):
             if self.options.router_mandatory:
                 raise _unreachable(message[0])
             self.dropped[UNROUTABLE] += 1
-        elif not peer.outbound.full:
-            peer.outbound.push(message[1] if len(message) == 2 else message[1:])
+        elif not (pipe := peer.outbound).full:
+            messages = pipe.messages
+            messages.append(message[1] if len(message) == 2 else message[1:])
+            # As Pipe.push: a call of ours is what an answer can do without.
+            if 0 < pipe.hwm <= len(messages):
+                pipe.mark_full()
+            if pipe.asleep:
+                pipe.reader_signals.append(pipe.reader)
+                pipe.asleep = False
         elif self.options.router_mandatory:
             raise Again
         else:

@@ -7,7 +7,7 @@ sending without waiting for anything would pay a system call a message; so after
 * there are 64 KiB of them: the sender writes them, or
 * the program waits for anything, or tries to (:meth:`Reactor.wait`, :meth:`Reactor.poll`), or
 * the helper thread comes to it: at once, but at most once a ``_TICK``, for each of its visits
-  takes the interpreter from the program that sends.
+  takes the interpreter from the program that sends (subscriptions: after ``_PATIENCE``).
 
 A program that answers many at once and then waits for more, again and again, needs no helper: if
 it has come to wait before the helper, and soon after the time before (``_OFTEN``), only the first
@@ -36,6 +36,7 @@ _MOMENT = 50e-6  # seconds without a message that end a batch; a system call tak
 # publisher would write each message by itself for ever.
 _AT_ONCE = 4  # messages; a client that sends a few requests and then waits never leaves this
 _TICK = 1e-3  # seconds
+_PATIENCE = 10e-3  # seconds, for subscriptions; to wait for one is to wait, which writes it
 _OFTEN = 5e-3  # seconds; to look so often costs the helper less than to be called for each burst
 _BATCH_SIZE = 64 * 1024  # octets: one write of the driver
 _BATCH = 1000  # messages: as much as libzmq's default high-water mark
@@ -116,12 +117,14 @@ class Outflow:
                 self._reactor.unwritten[self] = None
                 self._reactor.call_at(monotonic() + _TICK, self._on_tick)
 
-    def flush(self, message: Message, *, full: bool = False) -> None:
+    def flush(self, message: Message, *, full: bool = False, patient: bool = False) -> None:
         """A message was given to the core: write it, now or together with what may follow soon.
 
         Args:
             message: to see how large it is.
             full: the next one would have to wait.
+            patient: a subscription, of which there may be thousands: the helper comes later, and
+                seldom. Each of its visits would take longer than what it writes.
         """
         reactor = self._reactor
         if self._stream is not None:
@@ -150,7 +153,8 @@ class Outflow:
         at_once = self._count <= (1 if self._waits else _AT_ONCE)
         if at_once or full or inproc or self._at_once:
             self._pending = 0
-            self._pump()
+            if self._waiting or self._at_once or not self._write_alone():
+                self._pump()
             self._last = monotonic()
             self._moment = min(max(self._last - now, _MOMENT), _TICK)
         elif not self._scheduled:
@@ -159,6 +163,8 @@ class Outflow:
             reactor.unwritten[self] = None
             if self._waits:
                 reactor.call_by(now + _TICK, self._on_help)
+            elif patient:
+                reactor.call_at(now + _PATIENCE, self._on_help)
             elif now - self._helped > _TICK:
                 reactor.call_soon(self._on_help)
             else:

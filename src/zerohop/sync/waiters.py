@@ -85,7 +85,9 @@ class Waiters:
             waiter = Waiter(self._reactor)
         waiter.done = False
         waiter.lookout = (
-            (self._lookout or self._first_lookout()) if self._core.links.open_links else None
+            self._lookout or self._first_lookout()
+            if self._reactor.moment and self._core.links.open_links
+            else None
         )
         waiting = self.waiting
         waiting[waiter] = mask
@@ -103,12 +105,12 @@ class Waiters:
         It looks before it sleeps only where the network may have an answer: over ``inproc`` it
         comes from a thread of this process, which would be kept from the interpreter.
         """
-        if not self._core.links.open_links:
+        if not (self._reactor.moment and self._core.links.open_links):
             return Waiter(self._reactor)
         return Waiter(self._reactor, self._lookout or self._first_lookout())
 
     def _first_lookout(self) -> Lookout | None:
-        """Most of a thousand sockets never wait. None: there is nothing to look for."""
+        """Most of a thousand sockets never wait."""
         self._lookout = make_lookout(self._reactor.moment)
         return self._lookout
 
