@@ -197,6 +197,22 @@ def test_the_helper_comes_at_most_once_a_tick(ground):
     assert when == pytest.approx(ground.now + module._TICK, abs=1e-4)
 
 
+def test_what_goes_on_when_the_helper_has_been_there_is_no_new_batch(ground):
+    ground.send(10)
+    ground.run()
+    assert ground.written == [1, 1, 1, 1, 6]
+    ground.send(10)
+    assert ground.written == [1, 1, 1, 1, 6]
+
+
+def test_for_subscriptions_the_helper_comes_later(ground):
+    for _ in range(100):
+        ground.now += 1e-6
+        ground.outflow.flush(b"topic", patient=True)
+    ((when, _),) = ground.calls
+    assert when == pytest.approx(ground.now + module._PATIENCE, abs=1e-3)
+
+
 @pytest.mark.parametrize("size", [0, 10, 64, 1000, 30_000])
 def test_a_full_batch_is_written_by_the_sender(ground, size):
     ground.send(5000, size)

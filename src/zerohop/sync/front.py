@@ -141,7 +141,7 @@ class Front:
         core = self._core
         core.settle()
         if core.links.to_write and not (core.context.changed or self._driver.watched):
-            self._outflow.flush(topic)
+            self._outflow.flush(topic, patient=True)
         else:  # nobody to write to; or a peer of this process, which waits for nothing but this
             self._pump()
 
