@@ -26,7 +26,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-__all__ = ["Actor", "ActorThread", "Waker", "bound", "connected", "milliseconds_until", "waiting"]
+__all__ = [
+    "Actor",
+    "ActorThread",
+    "ContextOwner",
+    "Waker",
+    "bound",
+    "connected",
+    "milliseconds_until",
+    "waiting",
+]
 
 _SLICE = 100  # messages of one socket that are received before the others have their turn
 
@@ -88,12 +97,10 @@ class Waker:
             self._sender.send(b"", zmq.DONTWAIT)
 
 
-class Actor(ABC):
-    """What acts, however it waits."""
+class ContextOwner(ABC):
+    """Who has a Context of his own, whose sockets are opened together or not at all."""
 
-    _name: ClassVar[str]  # of its thread
     _context_type: ClassVar[Any]  # whose sockets these are decides how they are waited for
-    _lock: AbstractContextManager[Any]  # of what others than the actor look at and change
 
     def __init__(self) -> None:
         self._context = self._context_type()
@@ -102,17 +109,24 @@ class Actor(ABC):
 
     @contextlib.contextmanager
     def _starting(self) -> Iterator[None]:
-        """Open sockets in here. Where that fails none of them is left; else the actor begins."""
+        """Open sockets in here. Where that fails none of them is left; else he begins."""
         try:
             yield
+            self._start()
         except BaseException:
             self._context.destroy(linger=0)
             raise
-        self._start()
 
     @abstractmethod
     def _start(self) -> None:
-        """Begin to wait, with a turn at once."""
+        """Begin: all sockets are there."""
+
+
+class Actor(ContextOwner):
+    """What acts, however it waits. It has its first turn as soon as it begins."""
+
+    _name: ClassVar[str]  # of its thread
+    _lock: AbstractContextManager[Any]  # of what others than the actor look at and change
 
     @abstractmethod
     def _listen(self, socket: Any, take: Callable[[list[bytes], float], object]) -> None:
@@ -130,7 +144,7 @@ class Actor(ABC):
     def _turn(self, now: float) -> float | None:
         """Decide, send; return when there is more to do."""
 
-    def _leave(self) -> None:  # noqa: B027 - not everybody says farewell
+    def _leave(self) -> None:
         """Prepare a farewell: the last turn follows."""
 
 

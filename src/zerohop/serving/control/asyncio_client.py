@@ -5,14 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
-from itertools import count
 
-import zerohop as zmq
 import zerohop.asyncio
-from zerohop.serving.actor import connected
 from zerohop.serving.asyncio_actor import ActorTask
 from zerohop.serving.closing import AsyncClosing
-from zerohop.serving.control.client import Working
+from zerohop.serving.control.client import Asking, Working
 from zerohop.serving.control.frames import encode_call, parse_reply, result_of
 from zerohop.serving.errors import Malformed, NoAnswer
 
@@ -72,30 +69,13 @@ class ControlWorker(Working, ActorTask):
                 self._end(command, result, None)
 
 
-class ControlClient(AsyncClosing):
-    """Asks a server for its operations; any number at a time.
+class ControlClient(Asking, AsyncClosing):
+    """Asks a server for its operations, on the running event loop; any number at a time."""
 
-    Args:
-        endpoint: of the server.
-        timeout: seconds for each reply, unless a call is given its own.
+    _context_type = zerohop.asyncio.Context
 
-    Raises:
-        ZMQError: the endpoint can't be connected.
-    """
-
-    def __init__(self, endpoint: str, *, timeout: float = 5.0) -> None:
-        self._endpoint, self._timeout = endpoint, timeout
-        self._uids = count(1)
+    def _start(self) -> None:
         self._waiting: dict[int, asyncio.Future[Reply]] = {}
-        self._context = zerohop.asyncio.Context()
-        try:
-            dealer = self._context.socket(zmq.DEALER)
-            dealer.linger = 0
-            dealer.immediate = True  # what was given up is not said to who starts later
-            self._dealer = connected(dealer, endpoint)
-        except BaseException:
-            self._context.destroy(linger=0)
-            raise
         self._receiving = asyncio.ensure_future(self._receive())
 
     async def call(
@@ -127,8 +107,7 @@ class ControlClient(AsyncClosing):
         """Ask no more."""
         self._receiving.cancel()
         await asyncio.gather(self._receiving, return_exceptions=True)
-        self._dealer.close()
-        await self._context.aclose(linger=0)
+        await self._context.aclose()
 
     async def _receive(self) -> None:
         while True:

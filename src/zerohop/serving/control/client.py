@@ -19,7 +19,7 @@ from functools import partial
 from itertools import count
 
 import zerohop as zmq
-from zerohop.serving.actor import Actor, ActorThread, connected
+from zerohop.serving.actor import Actor, ActorThread, ContextOwner, connected
 from zerohop.serving.closing import Closing
 from zerohop.serving.control.frames import encode_call, parse_reply, result_of
 from zerohop.serving.control.hands import Hands, call_in_thread
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from zerohop.serving.control.messages import Command, Key
     from zerohop.serving.control.session import SessionState
 
-__all__ = ["SyncControlClient", "SyncControlWorker", "Working", "jitters"]
+__all__ = ["Asking", "SyncControlClient", "SyncControlWorker", "Working", "jitters"]
 
 
 def jitters() -> Iterator[float]:
@@ -209,30 +209,35 @@ class SyncControlWorker(Working, ActorThread):
             self._end(command, result, None)
 
 
-class SyncControlClient(Closing):
-    """Asks a server for its operations, one at a time. Several threads may.
-
-    Args:
-        endpoint: of the server.
-        timeout: seconds for each reply, unless a call is given its own.
-
-    Raises:
-        ZMQError: the endpoint can't be connected.
-    """
+class Asking(ContextOwner):
+    """What both clients are: a DEALER, and numbers for what is asked."""
 
     def __init__(self, endpoint: str, *, timeout: float = 5.0) -> None:
+        """Connect.
+
+        Args:
+            endpoint: of the server.
+            timeout: seconds for each reply, unless a call is given its own.
+
+        Raises:
+            ZMQError: the endpoint can't be connected.
+        """
+        super().__init__()
         self._endpoint, self._timeout = endpoint, timeout
-        self._lock = threading.Lock()
         self._uids = count(1)
-        self._context = zmq.Context()
-        try:
+        with self._starting():
             dealer = self._context.socket(zmq.DEALER)
-            dealer.linger = 0
             dealer.immediate = True  # what was given up is not said to who starts later
-            self._dealer: zmq.Socket = connected(dealer, endpoint)
-        except BaseException:
-            self._context.destroy(linger=0)
-            raise
+            self._dealer = connected(dealer, endpoint)
+
+
+class SyncControlClient(Asking, Closing):
+    """Asks a server for its operations, one at a time. Several threads may."""
+
+    _context_type = zmq.Context
+
+    def _start(self) -> None:
+        self._lock = threading.Lock()  # whoever asks has it
 
     def call(self, operation: Operation, *arguments: Any, timeout: float | None = None) -> Any:
         """Ask for an operation, and wait for its result.
@@ -277,5 +282,4 @@ class SyncControlClient(Closing):
     def close(self) -> None:
         """Ask no more."""
         with self._lock:
-            self._dealer.close()
-            self._context.term()
+            self._context.destroy()

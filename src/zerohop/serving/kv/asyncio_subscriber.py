@@ -37,7 +37,7 @@ class KvEventSubscriber(Following, AsyncClosing):
     _poller_type = zerohop.asyncio.Poller
     _poll: asyncio.Future[Any] | None = None
 
-    def _open_more(self) -> None:
+    def _start(self) -> None:
         # What was received, until all is looked at together. It stays where waiting is cancelled.
         self._live: list[list[bytes]] = []
         self._records: list[list[bytes]] = []

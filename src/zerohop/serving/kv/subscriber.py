@@ -15,7 +15,7 @@ from dataclasses import replace as changed
 from typing import Any, ClassVar
 
 import zerohop as zmq
-from zerohop.serving.actor import Waker, bound, connected, milliseconds_until, waiting
+from zerohop.serving.actor import ContextOwner, Waker, bound, connected, milliseconds_until, waiting
 from zerohop.serving.closing import Closing
 from zerohop.serving.kv.follower import KvFollower
 from zerohop.serving.kv.questions import OrderOptions
@@ -33,14 +33,13 @@ SLICE = 64  # messages that are taken from a socket before the others have their
 HWM = 100_000  # vLLM's
 
 
-class Following:
+class Following(ContextOwner):
     """What both subscribers have: the follower, its sockets, and what it has delivered.
 
     Attributes:
         endpoint: connected to, or bound.
     """
 
-    _context_type: ClassVar[Any]  # whose sockets these are decides how they are waited for
     _poller_type: ClassVar[Any]
 
     def __init__(
@@ -69,16 +68,14 @@ class Following:
         Raises:
             ZMQError: the endpoint can't be bound or connected.
         """
-        self._is_closed = False
+        super().__init__()
         self._replay = replay
         self._follower = KvFollower(
             worker or endpoint, changed(options or OrderOptions(), replay=replay is not None)
         )
         self._out: deque[Delivery] = deque()
         self._dealers: dict[int, Any] = {}  # by the question's id
-        self._context = self._context_type()
-        self._context.linger = 0
-        try:
+        with self._starting():
             self._sub = self._context.socket(zmq.SUB)
             self._sub.rcvhwm = hwm
             self._monitor = self._sub.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED)
@@ -88,12 +85,8 @@ class Following:
             self._poller = self._poller_type()
             self._poller.register(self._sub, zmq.POLLIN)
             self._poller.register(self._monitor, zmq.POLLIN)
-            self._open_more()
             self._out += self._follower.start(time.monotonic())
             self._arrange()
-        except BaseException:
-            self._context.destroy(linger=0)
-            raise
 
     @property
     def worker(self) -> str:
@@ -109,9 +102,6 @@ class Following:
     def decoder(self) -> BatchDecoder:
         """Counts batches that could not be decoded, and events of unknown types."""
         return self._follower.decoder
-
-    def _open_more(self) -> None:
-        """Open what this way of waiting needs besides."""
 
     def _take(
         self, live: list[list[bytes]], has_connected: bool, replies: list[tuple[int, list[bytes]]]
@@ -157,7 +147,7 @@ class SyncKvEventSubscriber(Following, Closing):
     _context_type = zmq.Context
     _poller_type = zmq.Poller
 
-    def _open_more(self) -> None:
+    def _start(self) -> None:
         self._lock = threading.Lock()  # whoever reads has it
         self._waker = Waker(self._context)
         self._poller.register(self._waker.receiver, zmq.POLLIN)

@@ -6,16 +6,14 @@ next, and a server does not say which it is; so nothing is tried to find out.
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
+from zerohop.serving.closing import AsyncClosing, Closing
 from zerohop.serving.control.asyncio_client import ControlClient
 from zerohop.serving.control.client import SyncControlClient
 from zerohop.serving.control.lmcache.frames import operation_in, ping_arguments
 from zerohop.serving.control.lmcache.releases import LATEST, check_release
 from zerohop.serving.errors import ProtocolMismatch
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import Any, Self
 
 __all__ = ["LmcacheClient", "SyncLmcacheClient"]
 
@@ -27,22 +25,31 @@ def _is_well(result: Any, release: str) -> bool:
     return result is not False
 
 
-class SyncLmcacheClient:
-    """Asks an MP server, one question at a time; several threads may.
+class _AskingARelease:
+    """What both clients are: somebody who asks, and knows the server's release."""
 
-    Args:
-        endpoint: of the server.
-        release: of the server.
-        timeout: seconds for each reply.
-
-    Raises:
-        ValueError: the release is not known.
-        ZMQError: the endpoint can't be connected.
-    """
+    _client_type: ClassVar[Any]
 
     def __init__(self, endpoint: str, *, release: str = LATEST, timeout: float = 5.0) -> None:
+        """Connect.
+
+        Args:
+            endpoint: of the server.
+            release: of the server.
+            timeout: seconds for each reply.
+
+        Raises:
+            ValueError: the release is not known.
+            ZMQError: the endpoint can't be connected.
+        """
         self._release = check_release(release)
-        self._client = SyncControlClient(endpoint, timeout=timeout)
+        self._client = self._client_type(endpoint, timeout=timeout)
+
+
+class SyncLmcacheClient(_AskingARelease, Closing):
+    """Asks an MP server, one question at a time; several threads may."""
+
+    _client_type = SyncControlClient
 
     def call(self, name: str, *arguments: Any, timeout: float | None = None) -> Any:
         """Ask for an operation, by LMCache's name in small letters.
@@ -73,34 +80,11 @@ class SyncLmcacheClient:
         """Ask no more."""
         self._client.close()
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+class LmcacheClient(_AskingARelease, AsyncClosing):
+    """Asks an MP server, on the running event loop; any number of questions at a time."""
 
-
-class LmcacheClient:
-    """Asks an MP server, on the running event loop; any number of questions at a time.
-
-    Args:
-        endpoint: of the server.
-        release: of the server.
-        timeout: seconds for each reply.
-
-    Raises:
-        ValueError: the release is not known.
-        ZMQError: the endpoint can't be connected.
-    """
-
-    def __init__(self, endpoint: str, *, release: str = LATEST, timeout: float = 5.0) -> None:
-        self._release = check_release(release)
-        self._client = ControlClient(endpoint, timeout=timeout)
+    _client_type = ControlClient
 
     async def call(self, name: str, *arguments: Any) -> Any:
         """Ask for an operation, by LMCache's name in small letters.
@@ -130,14 +114,3 @@ class LmcacheClient:
     async def aclose(self) -> None:
         """Ask no more."""
         await self._client.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
