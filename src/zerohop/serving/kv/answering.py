@@ -115,6 +115,7 @@ class AnsweringThread(ActorThread):
             router.router_mandatory = True  # or what has no room is thrown away
             self._router: zmq.Socket = bound(router, endpoint)
             self.endpoint: str = router.last_endpoint.decode()
+            router.peers()  # the first time takes milliseconds: not from the first who asks
             self._listen(router, lambda frames, _: self._found.append(frames))
 
     def _leave(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 from dataclasses import dataclass
+from itertools import islice
 from operator import itemgetter
 
 TYPE_CHECKING = False
@@ -106,6 +107,7 @@ class ReplayRing:
 
     def replay(self, start: int) -> Replay:
         """Return what there is from a number on."""
-        batches = list(self._batches)
-        del batches[: bisect_left(batches, start, key=_number)]
+        count = len(self._batches) - bisect_left(self._batches, start, key=_number)
+        batches = list(islice(reversed(self._batches), count))  # none but those are touched
+        batches.reverse()
         return Replay(start, batches, self.oldest, self._next_seq)
