@@ -5,6 +5,7 @@ import itertools
 import logging
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
@@ -125,6 +126,26 @@ class TestTheStoryOfThePing:
                 client.call("evict", timeout=0.01)
             assert at_work.wait(SECONDS)
             assert client.call("ping")["protocol"] == "cache"
+
+    def test_what_a_handler_replies_while_the_server_closes_is_sent(self, endpoint):
+        at_work, may_end = threading.Event(), threading.Event()
+
+        def add(a, b):
+            at_work.set()
+            may_end.wait(SECONDS)
+            return a + b
+
+        with ExitStack() as stack:
+            server = SyncControlServer(endpoint, protocol=CACHE, handlers={**HANDLERS, "add": add})
+            client = stack.enter_context(SyncControlClient(server.endpoint, timeout=SECONDS))
+            asking = stack.enter_context(ThreadPoolExecutor(1))
+            asked = asking.submit(client.call, "add", 1, 2)
+            assert at_work.wait(SECONDS)
+            closing = threading.Thread(target=server.close, args=[SECONDS])
+            closing.start()
+            may_end.set()
+            assert asked.result(SECONDS) == 3
+            closing.join()
 
     def test_whatever_comes_has_a_reply_and_the_server_lives_on(self, endpoint, caplog):
         with SyncControlServer(endpoint, protocol=CACHE, handlers=HANDLERS) as server:

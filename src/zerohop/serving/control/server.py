@@ -58,7 +58,9 @@ class Routing(Actor):
         super().__init__()
         self._exchange = exchange
         with self._starting():
-            self._router = bound(self._context.socket(zmq.ROUTER), endpoint)
+            router = self._context.socket(zmq.ROUTER)
+            router.linger = 500  # for what the last handlers replied
+            self._router = bound(router, endpoint)
             self.endpoint: str = self._router.last_endpoint.decode()
             self._listen(self._router, self._take)
 
