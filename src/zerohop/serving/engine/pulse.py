@@ -16,7 +16,7 @@ import msgspec
 import zerohop as zmq
 from zerohop.serving.actor import ActorThread, connected, waiting
 from zerohop.serving.codec import decode_with
-from zerohop.serving.engine.handshake import ServerLink
+from zerohop.serving.engine.handshake import Refused, ServerLink
 from zerohop.serving.engine.messages import FromServer
 from zerohop.serving.engine.unreachable import UNACKNOWLEDGED_MS, end_when_unreachable
 from zerohop.serving.errors import Malformed
@@ -101,4 +101,8 @@ class Pulse(ActorThread):
         link.to_send.clear()
 
     def _tell(self, endpoint: str, events: list[LinkEvent]) -> None:
-        self.events.extend((endpoint, event) for event in events)
+        for event in events:
+            untold = [each for place, each in list(self.events) if place == endpoint]
+            if isinstance(event, Refused) and untold and isinstance(untold[-1], Refused):
+                continue  # once a second, while the loop may load its model for an hour
+            self.events.append((endpoint, event))
