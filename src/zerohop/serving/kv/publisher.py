@@ -20,6 +20,7 @@ import threading
 import time
 
 import zerohop as zmq
+from zerohop.serving.closing import Closing
 from zerohop.serving.errors import Unencodable
 from zerohop.serving.kv.answering import AnsweringThread
 from zerohop.serving.kv.encode import BatchEncoder, EventForm, HashForm
@@ -31,8 +32,6 @@ from zerohop.serving.kv.snapshots import Numbered, SnapshotTable
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from types import TracebackType
-    from typing import Self
 
     from zerohop.serving.kv.replies import Request
 
@@ -73,7 +72,7 @@ def endpoint_of_rank(endpoint: str, dp_rank: int) -> str:
     return endpoint if port in ("0", "*") else f"{host}:{int(port) + dp_rank}"
 
 
-class KvEventPublisher:
+class KvEventPublisher(Closing):
     """Publishes KV events, from an engine's step loop.
 
     Args:
@@ -223,17 +222,6 @@ class KvEventPublisher:
         if self._answers is not None:
             self._answers.close(max(deadline - time.monotonic(), 0.1))
         self._context.term()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     # On the sending thread.
 

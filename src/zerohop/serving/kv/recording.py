@@ -18,14 +18,13 @@ from typing import IO, Annotated, Any
 
 import msgspec
 
+from zerohop.serving.closing import Closing
 from zerohop.serving.codec import MAX_OCTETS, decode_with, pack
 from zerohop.serving.errors import Malformed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from types import TracebackType
-    from typing import Self
 
 __all__ = ["BatchRecorder", "BatchRecording", "Recorded", "play_batches"]
 
@@ -50,7 +49,7 @@ class Recorded:
     payload: bytes
 
 
-class BatchRecorder:
+class BatchRecorder(Closing):
     """Writes a file of batches.
 
     Args:
@@ -93,17 +92,6 @@ class BatchRecorder:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _write(self, octets: bytes) -> None:
         self._file.write(_LENGTH.pack(len(octets)) + octets)
