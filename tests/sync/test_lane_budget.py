@@ -119,6 +119,18 @@ def test_a_message_delivered_by_a_publisher_costs_each_subscriber_little_besides
     assert sent + received <= 4.5 * 8 * 200
 
 
+def test_a_topic_among_many_that_a_subscriber_wants(context):
+    pub, sub = joined(context, zmq.PUB, zmq.SUB)
+    sub.wait_connected(10)
+    numbers = iter(range(100_000))
+
+    def subscribe():
+        for _ in range(MANY):
+            sub.subscribe(b"topic.%05d" % next(numbers))
+
+    assert calls_of(subscribe)[0] <= 40 * MANY
+
+
 def test_a_message_within_a_process(context):
     pull, push = joined(context, zmq.PULL, zmq.PUSH, endpoint="inproc://x")
     sent, received = calls_of(sending(push.send, MESSAGE, MANY), receiving(pull.recv, MANY))
