@@ -180,6 +180,26 @@ def test_what_is_at_work_on_a_loop_ends_with_the_actor():
     run(body())
 
 
+def test_what_is_at_work_on_a_loop_may_end_its_actor_and_ends_after_it():
+    async def body():
+        ended = []
+
+        async def work():
+            await actor.aclose()
+            ended.append("actor")
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append("work")
+
+        actor = OnALoop()
+        actor._spawn(work())
+        await until(lambda: ended == ["actor", "work"])
+        assert actor._router.closed
+
+    run(body())
+
+
 def test_who_waits_for_something_after_a_turn_is_told_of_it_or_of_the_end():
     async def body():
         async with OnALoop() as actor:

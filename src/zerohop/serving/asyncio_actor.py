@@ -85,13 +85,14 @@ class ActorTask(Actor, AsyncClosing):
         return found
 
     async def aclose(self) -> None:
-        """End; what is at work is cancelled."""
+        """End; what is at work is cancelled, and last of all who calls this, if it is at work."""
         if self._is_closed:
             return
         self._is_closed = True
         if self._next_turn is not None:
             self._next_turn.cancel()
-        tasks = [*self._tasks]
+        caller = asyncio.current_task()
+        tasks = self._tasks - {caller}
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -99,6 +100,8 @@ class ActorTask(Actor, AsyncClosing):
         self._turn(time.monotonic())
         self._changed.set()
         await self._context.aclose()
+        if caller in self._tasks:
+            caller.cancel()
 
 
 def _look_at(sent: asyncio.Future[Any]) -> None:

@@ -63,6 +63,16 @@ def test_what_is_carried_out_may_close_them():
     assert closed.wait(SECONDS)
 
 
+def test_what_is_given_to_who_has_closed_is_not_carried_out():
+    done = []
+    hands = Hands(1, "hands")
+    hands.close(SECONDS)
+    hands.close(SECONDS)
+    before = threading.active_count()
+    hands.give(lambda: done.append(1))
+    assert (done, threading.active_count()) == ([], before)
+
+
 def test_a_function_is_called_with_its_arguments():
     assert call_in_thread(max, [2, 3]) == 3
 

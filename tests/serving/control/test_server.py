@@ -599,6 +599,22 @@ class TestOnAnEventLoop:
 
         run(body())
 
+    def test_a_command_may_end_its_worker(self, endpoint):
+        async def body():
+            async with ControlServer(endpoint, options=QUICK) as server:
+                worker = ControlWorker(
+                    server.endpoint, "w", commands={"stop": lambda: worker.aclose()}
+                )
+                await worker.wait_settled()
+                await server.command("w", "stop")
+                async for event in server:
+                    if isinstance(event, WorkerGone):
+                        break
+                assert event.reason == "left"
+                assert worker.state == "ended"
+
+        run(body())
+
     @pytest.mark.parametrize("failure", FAILURES)
     def test_whatever_a_handler_or_a_command_raises_is_its_own_end_alone(self, failure):
         async def end_later(*_):
