@@ -62,6 +62,12 @@ def test_a_command_is_one_frame_with_the_command_flag(size, header):
     assert wire(Command(bytes(size))) == header + bytes(size)
 
 
+@pytest.mark.parametrize("count", [1, 7, 8, 100])
+def test_commands_together_are_what_they_are_alone(count):
+    commands = [Command(bytes(53 * number)) for number in range(count)]  # short ones and long ones
+    assert wire(*commands) == b"".join(map(wire, commands))
+
+
 def test_commands_and_messages_keep_their_order():
     batch = [b"a", Command(b"c"), b"b"] * 10
     assert wire(*batch) == octets("00 01 61  04 01 63  00 01 62") * 10

@@ -104,6 +104,11 @@ def _join_all(batch: list[Message]) -> bytes | None:
         return None
     if kind is bytes:
         return _join(batch, 1)  # type: ignore[arg-type] # every one of them is bytes
+    if kind is Command:  # subscriptions
+        pieces = batch * 2
+        pieces[::2] = [encode_header(COMMAND, len(command)) for command in batch]
+        pieces[1::2] = batch
+        return b"".join(pieces)  # type: ignore[arg-type] # likewise
     width = len(batch[0])
     if kind is not list or list(map(len, batch)).count(width) != count:
         return None
