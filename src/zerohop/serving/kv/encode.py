@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 import msgspec
 
-from zerohop.serving.codec import pack
 from zerohop.serving.errors import Unencodable
 from zerohop.serving.kv.events import (
     NO_EXTRA,
@@ -35,7 +34,11 @@ if TYPE_CHECKING:
 __all__ = ["MISTAKES", "BatchEncoder", "EventForm", "HashForm", "low_64_bits"]
 
 # What comes of values that are not what an event's fields are said to be.
-MISTAKES = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+MISTAKES = (
+    *(ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError),
+    msgspec.MsgspecError,
+)
+_encode_into = msgspec.msgpack.Encoder().encode_into
 EventForm = Literal["map", "array"]
 HashForm = Literal["int", "as_is"]
 
@@ -48,7 +51,7 @@ def low_64_bits(block_hash: BlockHash) -> int:
 
 
 class BatchEncoder:
-    """Encodes batches in one form.
+    """Encodes batches in one form. For one thread.
 
     Args:
         events: ``"map"``, as vLLM from 0.24 and all current engines; or ``"array"``, as vLLM 0.22,
@@ -57,7 +60,7 @@ class BatchEncoder:
             the events have.
     """
 
-    __slots__ = ("_int_hashes", "_writers")
+    __slots__ = ("_buffer", "_int_hashes", "_writers")
 
     def __init__(self, events: EventForm = "map", hashes: HashForm = "int") -> None:
         if events not in ("map", "array"):
@@ -66,6 +69,9 @@ class BatchEncoder:
             raise ValueError(f"hashes={hashes!r}: must be 'int' or 'as_is'")
         self._writers = _MAPS if events == "map" else _ROWS
         self._int_hashes = hashes == "int"
+        # What grows while it is written is always the same memory, and the batch is one of its own
+        # size: a tenth quicker at 64 blocks than to encode into octets that have yet to be grown.
+        self._buffer = bytearray()
 
     def encode(self, batch: EventBatch) -> bytes:
         """Encode a batch.
@@ -82,15 +88,15 @@ class BatchEncoder:
         Raises:
             Unencodable: see :meth:`encode`.
         """
-        writers, int_hashes = self._writers, self._int_hashes
+        writers, int_hashes, buffer = self._writers, self._int_hashes, self._buffer
         try:
             made = [writers[type(event)](event, int_hashes) for event in events]
-            when = float(ts)
+            _encode_into([float(ts), made, dp_rank], buffer)
         except KeyError as error:
             raise Unencodable(error.args[0], "events of this type have no form") from error
         except MISTAKES as error:
             raise Unencodable(events, f"{type(error).__name__}: {error}") from error
-        return pack([when, made, dp_rank])
+        return bytes(buffer)
 
 
 class _StoredMap(msgspec.Struct, tag_field="type", tag="BlockStored", omit_defaults=True, gc=False):

@@ -122,6 +122,7 @@ class KvEventPublisher(Closing):
         self.dropped = self.unencodable = 0
         self._topic, self._dp_rank = topic.encode(), dp_rank
         self._encoder = BatchEncoder(events, hashes)
+        self._snapshot_encoder = BatchEncoder(events, hashes)  # of the answering thread
         self._ring = ReplayRing(buffer, buffer_octets)
         self._ring_lock = threading.Lock()  # of the ring and of what follows it
         self._sent_seq = -1
@@ -306,7 +307,7 @@ class KvEventPublisher(Closing):
             table.bring_up(pending)
             batches = table.snapshot(time.time(), self._dp_rank)
         try:
-            encoded = None if batches is None else [self._encoder.encode(b) for b in batches]
+            encoded = None if batches is None else [*map(self._snapshot_encoder.encode, batches)]
         except Unencodable:
             encoded = None
         return encoded, next_seq
