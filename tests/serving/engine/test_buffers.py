@@ -155,6 +155,17 @@ def test_what_has_no_form_on_the_wire_is_refused(value, why):
         frames_of(value)
 
 
+@pytest.mark.parametrize("code", [1, 2, 3])
+def test_extension_values_that_would_be_taken_for_buffers_are_refused(code):
+    encoder = PayloadEncoder()
+    own = msgspec.msgpack.Ext(code, b"mine")
+    for value in (own, {"a": own}, [[own]]):
+        with pytest.raises(Unencodable, match=f"code {code}"):
+            encoder.lift(value)
+    other = msgspec.msgpack.Ext(code + 3, b"mine")
+    assert PayloadDecoder(object).message(encoder.frames(encoder.lift([other]))) == [other]
+
+
 def test_an_encoder_goes_on_after_a_value_that_it_refused():
     encoder = PayloadEncoder()
     with pytest.raises(Unencodable):

@@ -212,6 +212,21 @@ def test_who_leaves_a_stream_aborts_it_in_the_engine(place, leave):
     run(body())
 
 
+def test_a_call_does_not_overtake_the_abort_of_a_stream_that_was_left_before_it(place):
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            with engine_in_thread(client.endpoint):
+                await client.wait_for_engines(timeout=10)
+                for _ in range(5):
+                    streams = [client.generate({"tokens": None}) for _ in range(2)]
+                    await anext(streams[0])
+                    for stream in streams:
+                        await stream.aclose()
+                    assert await client.call("open") == 0
+
+    run(body())
+
+
 def test_a_deadline_ends_a_request_here_and_in_the_engine(place):
     async def body():
         async with EngineClient(place.free(), patience=PATIENT) as client:

@@ -1,5 +1,6 @@
 """What an engine owes one API server."""
 
+import numpy as np
 import pytest
 
 from zerohop.serving.engine.messages import SLOT_SHIFT, Delta, Ended, UtilityResult
@@ -101,3 +102,21 @@ def test_tokens_that_are_no_list_are_for_who_encodes_them(tokens):
     outbox = outbox_with(1, 2)
     deltas = [Delta(1, [5]), Delta(2, tokens), Delta(3, [6])]
     assert outbox.wanted(deltas) == Step([], [], deltas[:2])
+
+
+def test_numbers_that_numpy_has_counted_are_numbers():
+    outbox = outbox_with(1, 2)
+    step = outbox.wanted([Delta(np.int64(1), [5]), Delta(np.int64(2), [6], "stop")])
+    assert step == Step([1], [5], [Delta(2, [6], "stop")])
+    assert [type(n) for n in (*step.numbers, step.deltas[0].number)] == [int, int]
+
+
+@pytest.mark.parametrize("number", [1.0, "1", None])
+@pytest.mark.parametrize("tokens", [[5], 5])
+def test_a_number_that_no_request_can_have_is_told_to_who_gave_it(number, tokens):
+    outbox = outbox_with(1, 2)
+    deltas = [Delta(2, [6]), Delta(number, tokens)]
+    with pytest.raises(TypeError, match=f"not {number!r}; it is told by Request"):
+        outbox.wanted(deltas)
+    with pytest.raises(TypeError, match=f"not {number!r}; it is told by Request"):
+        by_slot(deltas)

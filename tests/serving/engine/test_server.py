@@ -135,6 +135,19 @@ def test_a_request_is_taken_and_its_outputs_are_one_message_a_step(api):
         assert engine.open == 1
 
 
+def test_who_waits_for_some_time_gets_all_that_has_come(api):
+    with EngineServer(api.endpoint, engine="e0") as engine:
+        joined(engine, api)
+        most, count = 0, 0
+        while most < 2:
+            assert count < 1000
+            for _ in range(20):
+                count += 1
+                api.order(Request(api.number(count), None))
+            while engine.open < count:
+                most = max(most, len(engine.receive(10).requests))
+
+
 def test_an_api_server_that_does_not_read_holds_up_neither_the_engine_nor_others(api, other):
     with EngineServer([api.endpoint, other.endpoint], engine="e0", outputs_limit=20) as engine:
         joined(engine, api, other)

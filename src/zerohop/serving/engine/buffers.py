@@ -32,7 +32,7 @@ __all__ = ["THRESHOLD", "PayloadDecoder", "PayloadEncoder"]
 
 THRESHOLD = 4096  # octets; below it a frame costs more than copying
 
-_BYTES, _ARRAY, _SMALL_ARRAY = 1, 2, 3
+_CODES = _BYTES, _ARRAY, _SMALL_ARRAY = 1, 2, 3
 _DEPTH = 8  # of containers that are searched for large bytes
 _DTYPE = re.compile(r"[<>|][biufc](\d{1,2})")
 _NATIVE = "<" if sys.byteorder == "little" else ">"
@@ -74,7 +74,11 @@ class PayloadEncoder:
         self._encode = msgspec.msgpack.Encoder(enc_hook=self._hook).encode
 
     def lift(self, value: Any) -> Any:
-        """Return the payload, large bytes in its dicts, lists and tuples made ready for frames."""
+        """Return the payload, large bytes in its dicts, lists and tuples made ready for frames.
+
+        Raises:
+            Unencodable: it has an extension value in them of a code that is used here.
+        """
         return self._lift(value, _DEPTH)
 
     def frames(self, message: Any) -> list[Any]:
@@ -108,6 +112,8 @@ class PayloadEncoder:
         kind = type(value)
         if kind in (bytes, bytearray, memoryview):
             return _Lifted(value) if memoryview(value).nbytes >= self._threshold else value
+        if kind is msgspec.msgpack.Ext and value.code in _CODES:
+            raise Unencodable(value, f"extension values of code {value.code} mean buffers here")
         if not depth:
             return value
         if kind is dict:

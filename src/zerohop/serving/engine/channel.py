@@ -13,6 +13,7 @@ import logging
 import os
 import secrets
 from functools import partial
+from time import monotonic  # not the loop's: uvloop's clock stands still during a turn
 from typing import Any
 
 import msgspec
@@ -147,6 +148,7 @@ class Channel:
         self.encoder = PayloadEncoder()
         self._hung_after = patience.hung_after
         self._aborts: dict[bytes, list[int]] = {}
+        self._aborts_due: asyncio.Handle | None = None
         self._control = msgspec.msgpack.Decoder(FromEngine).decode
         self._decoder = PayloadDecoder(FromEngineOutputs)
         self._columns: dict[int, Columns] = {}  # by boot token
@@ -209,8 +211,10 @@ class Channel:
             EngineOverloaded: there is no room.
             EngineDead: it is not there.
         """
+        if self._aborts:
+            self._send_aborts()  # or this would overtake them
         message = [member.takes, *frames]
-        sent: Any = self._router.send_multipart(message, zmq.DONTWAIT, copy=len(frames) == 1)
+        sent: Any = self._router.send_multipart(message, copy=len(frames) == 1, timeout=0)
         if not sent.done():  # it failed, and the turn is over: this is told in the next
             sent.add_done_callback(partial(self._not_sent, member.identity))
             return
@@ -229,7 +233,7 @@ class Channel:
     def say(self, routing_id: bytes, message: Any) -> bool:
         """Send a message that may be lost; return whether it is on its way."""
         frames = [routing_id, *self.encoder.frames(message)]
-        sent: Any = self._router.send_multipart(frames, zmq.DONTWAIT)
+        sent: Any = self._router.send_multipart(frames, timeout=0)
         if not sent.done():
             sent.add_done_callback(_look_at)
             return False
@@ -248,7 +252,7 @@ class Channel:
     def _abort(self, streams: Iterable[OpenStream]) -> None:
         """Tell the engines, in one message each for all that end in this turn of the loop."""
         if not self._aborts:
-            self.loop.call_soon(self._send_aborts)
+            self._aborts_due = self.loop.call_soon(self._send_aborts)
         for stream in streams:
             takes = Identity(stream.engine, stream.boot).routing_id(b"r")
             self._aborts.setdefault(takes, []).append(stream.number)
@@ -256,6 +260,8 @@ class Channel:
 
     def _send_aborts(self) -> None:
         aborts, self._aborts = self._aborts, {}
+        if self._aborts_due is not None:
+            self._aborts_due.cancel()
         if self._is_closed:
             return
         for takes, numbers in aborts.items():
@@ -263,7 +269,7 @@ class Channel:
             if not self.say(takes, Abort(numbers)) and identity and self.roster.of(identity.boot):
                 self._aborts[takes] = numbers  # there is no room for it now
         if self._aborts:
-            self.loop.call_later(_ABORT_AGAIN, self._send_aborts)
+            self._aborts_due = self.loop.call_later(_ABORT_AGAIN, self._send_aborts)
 
     # What engines say
 
@@ -289,8 +295,8 @@ class Channel:
         if came is not None:
             self._take_outputs(came.result(), now)
             self._wake_readers()  # before it is looked for more: somebody has waited long enough
-        receive, over = self._pull.recv_multipart, now + _TURN
-        while self.loop.time() < over and not self._is_closed:
+        receive, over = self._pull.recv_multipart, monotonic() + _TURN
+        while monotonic() < over and not self._is_closed:
             coming: Any = receive()
             if not coming.done():
                 self._coming = coming

@@ -8,6 +8,7 @@ engine does not wait, and what it has for others is not held up.
 
 from __future__ import annotations
 
+from operator import index
 from typing import NamedTuple
 
 from zerohop.serving.engine.messages import SLOT_SHIFT, Delta, Ended, UtilityResult
@@ -64,17 +65,25 @@ class Outbox:
         return bool(self.ended or self.results)
 
     def wanted(self, deltas: Sequence[Delta]) -> Step:
-        """Return what was made for requests that are open."""
+        """Return what was made for requests that are open.
+
+        Raises:
+            TypeError: a request's number is no whole number.
+        """
         try:
             return self._sorted(deltas)
         except TypeError:  # tokens of one are no list: it is for who encodes it to say so
-            return Step([], [], [delta for delta in deltas if delta.number in self.open])
+            numbered = map(_with_whole_number, deltas)
+            return Step([], [], [delta for delta in numbered if delta.number in self.open])
 
     def _sorted(self, deltas: Sequence[Delta]) -> Step:
         step = numbers, tokens, others = Step([], [], [])
         is_open = self.open
         for delta in deltas:  # a hot loop: once for each token
             number = delta.number
+            if type(number) is not int:
+                delta = _with_whole_number(delta)
+                number = delta.number
             if number not in is_open:
                 continue
             made = delta.token_ids
@@ -126,8 +135,26 @@ class Outbox:
 
 
 def by_slot(deltas: Iterable[Delta]) -> dict[int, list[Delta]]:
-    """Return the deltas of each API server, in their order."""
+    """Return the deltas of each API server, in their order.
+
+    Raises:
+        TypeError: a request's number is no whole number.
+    """
     sorted_out: dict[int, list[Delta]] = {}
-    for delta in deltas:
+    for each in deltas:
+        delta = each if type(each.number) is int else _with_whole_number(each)
         sorted_out.setdefault(delta.number >> SLOT_SHIFT, []).append(delta)
     return sorted_out
+
+
+def _with_whole_number(delta: Delta) -> Delta:
+    """The delta of a request whose number is equal to a whole one: numpy's, for example."""
+    if type(delta.number) is int:
+        return delta
+    try:
+        number = index(delta.number)
+    except TypeError:
+        raise TypeError(
+            f"a request's number is an int, not {delta.number!r}; it is told by Request.number"
+        ) from None
+    return Delta(number, delta.token_ids, delta.finish, delta.extra)

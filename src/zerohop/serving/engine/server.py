@@ -186,7 +186,8 @@ class EngineServer:
     def receive(self, timeout: float | None = None) -> News:
         """Take what has come: requests, and numbers of requests that are not wanted any more.
 
-        Utility calls are answered meanwhile.
+        Utility calls are answered meanwhile. Without a limit to the time it returns with the first
+        message, as nothing is to be waited for then; what came with it is for the next call.
 
         Args:
             timeout: seconds to wait for something; 0: not at all; ``None``: without limit.
@@ -214,6 +215,8 @@ class EngineServer:
                 self._take_all(news)
             else:
                 self._take_one(news, give_up)
+                if news and timeout is not None:
+                    self._take_all(news)
             pulse.work = self.open
             if news or (give_up is not None and time.monotonic() >= give_up):
                 return news
@@ -274,7 +277,7 @@ class EngineServer:
     # What comes
 
     def _take_one(self, news: News, give_up: float | None) -> None:
-        """Wait for one message, not for too long at a time. What came with it can wait."""
+        """Wait for one message, not for too long at a time."""
         wait = _RETRY_EVERY if self._owing else _LOOK_EVERY
         if give_up is not None:
             wait = min(wait, max(give_up - time.monotonic(), 0.0))

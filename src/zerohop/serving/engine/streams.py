@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenStream", "StreamTable"]
 
+_DEADLINES = 64  # that are kept, whether or not their streams have ended
+
 
 class OpenStream:
     """One request, and what has come for it and was not read yet.
@@ -119,7 +121,8 @@ class StreamTable:
         stream = OpenStream(number, engine, boot, deadline)
         self._by_boot.setdefault(boot, {})[number] = stream
         if deadline is not None and seconds is not None:
-            if len(self._deadlines) > 64 + 2 * len(self):
+            waiting = len(self._deadlines)
+            if waiting > _DEADLINES and waiting > 2 * len(self):
                 # Most requests end long before their deadline; what they leave must not pile up.
                 self._deadlines = [each for each in self._deadlines if not each[2].ended]
                 heapq.heapify(self._deadlines)
