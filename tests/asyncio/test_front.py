@@ -591,3 +591,16 @@ async def test_what_was_received_and_not_asked_for_goes_with_the_socket(net):
     left = push.send(b"2")
     del left
     del receiving
+
+
+async def test_a_poll_hears_of_the_next_request_when_the_last_is_answered(net):
+    rep, reqs = net.socket(zmq.REP), [net.socket(zmq.REQ) for _ in range(2)]
+    await net.link(rep, *reqs)
+    for req in reqs:
+        await req.send(b"x")
+    request = await rep.recv()
+    await net.eventually(lambda: rep.stats().incoming.messages == 1)
+    polled = rep.poll(8000)
+    assert not polled.done()
+    await rep.send(request)
+    assert await polled == zmq.POLLIN

@@ -18,6 +18,8 @@ class Ground:
         self.soon = []
         self.writes = []  # when
         self.write_takes = WRITE
+        self.alone = []  # when a lone message went the short way
+        self.is_alone = False
         self.lock = threading.RLock()
         self.turns = Turns(self)
 
@@ -25,6 +27,12 @@ class Ground:
         """The driver's."""
         self.writes.append(self.now)
         self.now += self.write_takes
+
+    def write_alone(self):
+        """The driver's."""
+        if self.is_alone:
+            self.alone.append(self.now)
+        return self.is_alone
 
     def call_soon(self, callback):
         """The loop's."""
@@ -66,6 +74,21 @@ def test_the_first_message_goes_at_once_and_the_rest_together_at_the_end_of_the_
     ground.come_round()
     assert len(ground.writes) == 2
     assert ground.soon == []
+
+
+def test_a_lone_message_goes_the_short_way(ground):
+    ground.is_alone = True
+    assert ground.send()
+    assert ground.alone == [100.0]
+    assert not ground.writes
+
+
+def test_where_somebody_waits_a_lone_message_goes_as_any_other(ground):
+    ground.is_alone = True
+    ground.turns.waited_for = lambda: True
+    assert ground.send()
+    assert ground.writes == [100.0]
+    assert not ground.alone
 
 
 def test_messages_with_pauses_between_them_go_at_once_each(ground):

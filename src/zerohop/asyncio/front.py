@@ -58,6 +58,7 @@ class Front:
         self.receiving = Receiving(self, driver, self._turns)
         if driver.core.pattern.can_receive and driver.core.pattern.can_send:
             self._turns.answers = self._answers
+        self._turns.waited_for = self._waited_for
         self._answered = 0
         self._conditions: Conditions | None = None  # few programs wait for any
         self.vigil: Vigil | None = None
@@ -122,6 +123,10 @@ class Front:
     def delivered(self) -> bool:
         """As :meth:`activity`, where messages have come and nothing else has changed."""
         return self.activity()
+
+    def _waited_for(self) -> bool:
+        """Whether somebody has to be looked at when something was sent."""
+        return self.busy or self._driver.front is not self
 
     def _answers(self) -> int:
         """What is sent now: see :class:`Turns`."""

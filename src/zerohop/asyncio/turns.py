@@ -41,6 +41,7 @@ class Turns:
         credit: operations until :meth:`spend` shall be called again.
         answers: what is sent now: ``MORE``, ``LAST``: something was received since the last was
             sent, and more, or nothing more, waits to be; 0: it is no answer.
+        waited_for: whether anybody waits for what may come of sending.
         new_turn: called with the credit, at most, of whoever has not used his up.
         running: the loop was asked to call at the end of the turn.
         unwritten: octets that were sent and are left to be written later.
@@ -50,13 +51,14 @@ class Turns:
 
     __slots__ = (
         "_driver", "_grant", "_moment", "_started", "_writing", "_wrote_at", "answers",
-        "credit", "late", "new_turn", "resumed", "running", "unwritten",
+        "credit", "late", "new_turn", "resumed", "running", "unwritten", "waited_for",
     )  # fmt: skip
 
     def __init__(self, driver: SocketDriver) -> None:
         self._driver = driver
         self._grant = self.credit = _QUICK
         self.answers: Callable[[], int] = int  # never
+        self.waited_for: Callable[[], bool] = bool  # nobody does
         self.new_turn: list[Callable[[int], object]] = []
         self._started = 0.0
         self._writing = 0.0  # seconds of this turn
@@ -133,7 +135,9 @@ class Turns:
         """Write what there is."""
         self.unwritten = 0
         self._wrote_at = now
-        self._driver.pump()
+        driver = self._driver
+        if self.waited_for() or not driver.write_alone():
+            driver.pump()
         took = monotonic() - now
         self._writing += took
         # A pause that is shorter than the write before it is none: to write to 64 peers takes a
