@@ -179,9 +179,10 @@ class ContextBase(ContextOptionAccess):
 
     def _check_room(self) -> None:
         """Raise unless a socket may be made now. Lock held."""
-        if self._io.core.terminated:
+        core = self._io.core
+        if core.terminated:
             raise ContextTerminated
-        if len(self._io.core.sockets) >= self._options.max_sockets:
+        if len(core.sockets) >= self._options.max_sockets:
             raise ZMQError(
                 errno.EMFILE,
                 hint=f"{self._options.max_sockets} sockets are open (the context's MAX_SOCKETS); "

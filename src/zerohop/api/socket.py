@@ -130,7 +130,8 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
         if ctx_or_socket is None or isinstance(ctx_or_socket, SocketBase):
             raise TypeError("context must be specified")
         context: ContextBase = ctx_or_socket
-        if not hasattr(context, "_check_room"):
+        check_room = getattr(context, "_check_room", None)
+        if check_room is None:
             raise TypeError(f"Cannot convert {type(context).__name__} to Context")
         kind = _checked_type(socket_type)
         shared = context._io
@@ -139,7 +140,7 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
         _assign(self, "_context_io", shared)
         _assign(self, "_options", options)
         with shared.lock:
-            context._check_room()
+            check_room()
             seed = int.from_bytes(os.urandom(4)) if kind in _INVENT_IDS else 0
             core = SocketCore(kind, options, shared.core, seed, _jitter)
             _assign(self, "_core", core)

@@ -48,6 +48,7 @@ __all__ = [
 
 _INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
+_LEAVE_AT_ONCE = frozenset({SocketType.SUB, SocketType.XSUB})
 _SECRET = frozenset({"socks_password", "plain_password", "curve_secretkey"})
 
 
@@ -150,10 +151,11 @@ class SocketOptions(PatternOptions):
         SUB and XSUB do not linger; nobody does in a context that is not BLOCKY.
         """
         options = cls()
-        if socket_type in (SocketType.SUB, SocketType.XSUB):
+        if socket_type in _LEAVE_AT_ONCE:
             options.linger = 0.0
         if context is not None:
-            options.ipv6 = context.ipv6
+            if context.ipv6:
+                options.ipv6 = True
             if not context.blocky:
                 options.linger = 0.0
         return options

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from zerohop.io.listening import Acceptor
 
 
+_NULL = SecurityMechanism.NULL  # an enum's member costs a search, and there may be many connects
+
+
 class SocketDriver(Pump):
     """Drives one SocketCore over one loop at a time; see :class:`Pump` for what it is made of.
 
@@ -81,7 +84,7 @@ class SocketDriver(Pump):
                 "leave ZAP_DOMAIN and ZAP_ENFORCE_DOMAIN unset, or use pyzmq for this socket",
             )
         mechanism = options.mechanism
-        if mechanism != SecurityMechanism.NULL:
+        if mechanism != _NULL:
             raise UsageError(
                 Errno.ENOTSUP,
                 hint=f"{mechanism.name} is not supported yet, and a socket that asks for it must "

@@ -113,7 +113,8 @@ class Pump:
         if self.loop is loop:
             return
         core = self.core
-        self.detach()
+        if self.loop is not None:
+            self.detach()
         self.loop = loop
         self.now = loop.time
         if not (core.last_endpoint or core.closed):
@@ -477,7 +478,7 @@ class Pump:
     def _open(self, source: Dialer | Listener, sock: socket.socket, remote: SocketName) -> None:
         link = self.core.links.open(source, self.now(), remote=remote, fd=sock.fileno())
         stream = self._streams[link] = stream_class()(self, sock, link)
-        stream.start()
+        stream.resume()
         stream.write()
 
     # Time

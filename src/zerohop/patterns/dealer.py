@@ -72,5 +72,9 @@ class Dealer(Pattern):
         return self._incoming.has_messages()
 
     def _find_lanes(self) -> None:
-        self.send_lane = self._outgoing.lane
-        self.receive_lane = self._incoming.lane
+        sole = self._incoming.sole
+        if sole is not None:  # most often
+            self.send_lane, self.receive_lane = sole.outbound, sole.inbound
+        else:
+            self.send_lane = self._outgoing.lane
+            self.receive_lane = self._incoming.lane

@@ -15,6 +15,7 @@ from functools import partial
 
 from zerohop.errors import Again
 from zerohop.patterns.pattern import HWM_REACHED
+from zerohop.value import NOTHING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class FairQueue:
         self._ready: deque[Peer] = deque()  # the next one to be asked first
         self._asleep: set[Peer] = set()
         self._here: dict[Peer, None] = {}  # both, but for those that are leaving
-        self._leaving: set[Peer] = set()  # some of the ready ones
+        self._leaving: set[Peer] = NOTHING  # some of the ready ones
         self.peer: Peer | None = None
         self.sole: Peer | None = None
 
@@ -81,13 +82,16 @@ class FairQueue:
         if peer not in self._here:
             return
         del self._here[peer]
-        if peer.inbound.messages:
+        unread = bool(peer.inbound.messages)
+        if unread:
             self.wake(peer)
+        # Of a thousand that leave together each would look for itself.
+        if unread or (peer not in self._asleep and len(self._ready) > _FEW):
+            if not self._leaving:
+                self._leaving = set()
             self._leaving.add(peer)
         elif peer in self._asleep:
             self._asleep.discard(peer)
-        elif len(self._ready) > _FEW:  # a thousand leave together, and each would look for itself
-            self._leaving.add(peer)
         else:
             self._ready.remove(peer)
         self._find_sole()

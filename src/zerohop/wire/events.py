@@ -18,6 +18,15 @@ class Handshaken(Value):
     minor: int = 1
     mechanism: str = "NULL"
 
+    def __init__(
+        self, properties: dict[str, bytes], minor: int = 1, mechanism: str = "NULL"
+    ) -> None:
+        # As Value, in a fifth of the time: a thousand peers may come at once.
+        fields = vars(self)
+        fields["properties"] = properties
+        fields["minor"] = minor
+        fields["mechanism"] = mechanism
+
 
 class SubscriptionReceived(Value):
     """A SUBSCRIBE or CANCEL command (RFC 37; a 3.0 peer sends messages instead)."""
