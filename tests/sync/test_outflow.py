@@ -205,6 +205,14 @@ def test_what_goes_on_when_the_helper_has_been_there_is_no_new_batch(ground):
     assert ground.written == [1, 1, 1, 1, 6]
 
 
+def test_subscriptions_may_pause_for_a_moment_and_are_still_a_batch(ground):
+    for _ in range(100):
+        ground.now += 200e-6
+        ground.pipe.push(b"topic")
+        ground.outflow.flush(b"topic", patient=True)
+    assert ground.written == [1] * 4
+
+
 def test_for_subscriptions_the_helper_comes_later(ground):
     for _ in range(100):
         ground.now += 1e-6

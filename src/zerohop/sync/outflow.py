@@ -123,8 +123,9 @@ class Outflow:
         Args:
             message: to see how large it is.
             full: the next one would have to wait.
-            patient: a subscription, of which there may be thousands: the helper comes later, and
-                seldom. Each of its visits would take longer than what it writes.
+            patient: a subscription, of which there may be thousands: only a longer pause ends their
+                batch, and the helper comes later, and seldom. Each of its visits would take longer
+                than what it writes.
         """
         reactor = self._reactor
         if self._stream is not None:
@@ -145,7 +146,8 @@ class Outflow:
         if self._scheduled and not (self._waits or full or inproc):
             return
         now = monotonic()
-        if reactor.visits != self._visits or now - self._last > self._moment:
+        pause = _TICK if patient else self._moment
+        if reactor.visits != self._visits or now - self._last > pause:
             self._visits = reactor.visits
             self._count = 0
         self._last = now
