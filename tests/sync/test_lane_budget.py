@@ -120,7 +120,7 @@ def test_a_message_delivered_by_a_publisher_costs_each_subscriber_little_besides
 
 
 def test_a_topic_among_many_that_a_subscriber_wants(context):
-    pub, sub = joined(context, zmq.PUB, zmq.SUB)
+    _pub, sub = joined(context, zmq.PUB, zmq.SUB)
     sub.wait_connected(10)
     numbers = iter(range(100_000))
 
