@@ -67,6 +67,22 @@ def run(body):
     asyncio.run(asyncio.wait_for(body, 25))
 
 
+@pytest.fixture
+def ask(place):
+    """Runs a test's body with an API server, and an engine in a thread that is ready."""
+
+    async def with_both(body, engine, options):
+        async with EngineClient(place.free(), **{"patience": PATIENT, **options}) as client:
+            with engine_in_thread(client.endpoint, **(engine or {})) as thread:
+                await client.wait_for_engines(timeout=10)
+                await body(client, thread)
+
+    def ask(body, *, engine=None, **options):
+        run(with_both(body, engine, options))
+
+    return ask
+
+
 def test_a_request_streams_its_tokens_and_ends_with_its_finish(place):
     async def body():
         async with EngineClient(place.free(), patience=PATIENT) as client:
@@ -95,16 +111,13 @@ def test_it_runs_on_uvloop(place):
         runner.run(asyncio.wait_for(body(), 25))
 
 
-def test_many_requests_at_once_each_have_their_own(place):
-    async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
-            with engine_in_thread(client.endpoint):
-                await client.wait_for_engines(timeout=10)
-                streams = [client.generate({"tokens": 1 + n % 7}) for n in range(100)]
-                results = await asyncio.gather(*map(tokens_of, streams))
-                assert results == [(list(range(n % 7, -1, -1)), "length") for n in range(100)]
+def test_many_requests_at_once_each_have_their_own(ask):
+    async def body(client, _):
+        streams = [client.generate({"tokens": 1 + n % 7}) for n in range(100)]
+        results = await asyncio.gather(*map(tokens_of, streams))
+        assert results == [(list(range(n % 7, -1, -1)), "length") for n in range(100)]
 
-    run(body())
+    ask(body)
 
 
 def test_an_engine_may_be_there_before_its_api_server(place, ipc_directory):
@@ -119,15 +132,12 @@ def test_an_engine_may_be_there_before_its_api_server(place, ipc_directory):
     run(body())
 
 
-def test_priority_and_deadline_are_carried_to_the_engine(place):
-    async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
-            with engine_in_thread(client.endpoint):
-                await client.wait_for_engines(timeout=10)
-                stream = client.generate({"echo": "x"}, priority=-3, deadline=7.5)
-                assert [delta.extra async for delta in stream] == [["x", -3, 7.5]]
+def test_priority_and_deadline_are_carried_to_the_engine(ask):
+    async def body(client, _):
+        stream = client.generate({"echo": "x"}, priority=-3, deadline=7.5)
+        assert [delta.extra async for delta in stream] == [["x", -3, 7.5]]
 
-    run(body())
+    ask(body)
 
 
 def test_large_arrays_travel_both_ways(place):
@@ -147,16 +157,13 @@ def test_large_arrays_travel_both_ways(place):
     run(body())
 
 
-def test_what_has_no_form_on_the_wire_is_refused_where_it_is_given(place):
-    async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
-            with engine_in_thread(client.endpoint):
-                await client.wait_for_engines(timeout=10)
-                with pytest.raises(Unencodable):
-                    client.generate({"x": object()})
-                assert client.engines["e0"].open == 0
+def test_what_has_no_form_on_the_wire_is_refused_where_it_is_given(ask):
+    async def body(client, _):
+        with pytest.raises(Unencodable):
+            client.generate({"x": object()})
+        assert client.engines["e0"].open == 0
 
-    run(body())
+    ask(body)
 
 
 async def aborted_by(client, leave):
@@ -202,110 +209,86 @@ async def cancel(stream):
 
 
 @pytest.mark.parametrize("leave", [close, leave_a_loop, leave_a_block, cancel])
-def test_who_leaves_a_stream_aborts_it_in_the_engine(place, leave):
-    async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
-            with engine_in_thread(client.endpoint):
-                await client.wait_for_engines(timeout=10)
-                await aborted_by(client, leave)
+def test_who_leaves_a_stream_aborts_it_in_the_engine(ask, leave):
+    async def body(client, _):
+        await aborted_by(client, leave)
 
-    run(body())
+    ask(body)
 
 
-def test_a_call_does_not_overtake_the_abort_of_a_stream_that_was_left_before_it(place):
-    async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
-            with engine_in_thread(client.endpoint):
-                await client.wait_for_engines(timeout=10)
-                for _ in range(5):
-                    streams = [client.generate({"tokens": None}) for _ in range(2)]
-                    await anext(streams[0])
-                    for stream in streams:
-                        await stream.aclose()
-                    assert await client.call("open") == 0
+def test_a_call_does_not_overtake_the_abort_of_a_stream_that_was_left_before_it(ask):
+    async def body(client, _):
+        for _ in range(5):
+            streams = [client.generate({"tokens": None}) for _ in range(2)]
+            await anext(streams[0])
+            for stream in streams:
+                await stream.aclose()
+            assert await client.call("open") == 0
 
-    run(body())
+    ask(body)
 
 
-def test_a_deadline_ends_a_request_here_and_in_the_engine(place):
-    async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
-            with engine_in_thread(client.endpoint) as engine:
-                await client.wait_for_engines(timeout=10)
-                stream = client.generate({"tokens": None}, deadline=0.1)
-                with pytest.raises(DeadlineExceeded, match=r"did not end within 0\.1 s"):
-                    await tokens_of(stream)
-                with pytest.raises(StopAsyncIteration):
-                    await anext(stream)
-                await until(lambda: stream.number in engine.aborted)
+def test_a_deadline_ends_a_request_here_and_in_the_engine(ask):
+    async def body(client, engine):
+        stream = client.generate({"tokens": None}, deadline=0.1)
+        with pytest.raises(DeadlineExceeded, match=r"did not end within 0\.1 s"):
+            await tokens_of(stream)
+        with pytest.raises(StopAsyncIteration):
+            await anext(stream)
+        await until(lambda: stream.number in engine.aborted)
 
-    run(body())
+    ask(body)
 
 
-def test_the_engine_may_refuse_a_request_and_says_why(place):
-    async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
-            with engine_in_thread(client.endpoint):
-                await client.wait_for_engines(timeout=10)
-                with pytest.raises(RequestRefused, match="prompt too long"):
-                    await tokens_of(client.generate({"refuse": "prompt too long"}))
+def test_the_engine_may_refuse_a_request_and_says_why(ask):
+    async def body(client, _):
+        with pytest.raises(RequestRefused, match="prompt too long"):
+            await tokens_of(client.generate({"refuse": "prompt too long"}))
 
-    run(body())
+    ask(body)
 
 
-def test_an_engine_with_too_many_requests_takes_no_more(place):
-    async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
-            with engine_in_thread(client.endpoint, max_requests=2):
-                await client.wait_for_engines(timeout=10)
-                held = [client.generate({"tokens": None}) for _ in range(2)]
-                with pytest.raises(EngineOverloaded) as caught:
-                    await tokens_of(client.generate({"tokens": 1}))
-                assert (caught.value.engine, caught.value.limit) == ("e0", 2)
-                for stream in held:
-                    await stream.aclose()
+def test_an_engine_with_too_many_requests_takes_no_more(ask):
+    async def body(client, _):
+        held = [client.generate({"tokens": None}) for _ in range(2)]
+        with pytest.raises(EngineOverloaded) as caught:
+            await tokens_of(client.generate({"tokens": 1}))
+        assert (caught.value.engine, caught.value.limit) == ("e0", 2)
+        for stream in held:
+            await stream.aclose()
 
-    run(body())
+    ask(body, engine={"max_requests": 2})
 
 
-def test_a_payload_of_another_type_than_the_engines_is_refused(place):
-    async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
-            with engine_in_thread(client.endpoint, payload=dict[str, int]):
-                await client.wait_for_engines(timeout=10)
-                with pytest.raises(RequestRefused, match="its payload can't be read"):
-                    await tokens_of(client.generate({"tokens": "three"}))
-                assert await tokens_of(client.generate({"tokens": 1})) == ([0], "length")
+def test_a_payload_of_another_type_than_the_engines_is_refused(ask):
+    async def body(client, _):
+        with pytest.raises(RequestRefused, match="its payload can't be read"):
+            await tokens_of(client.generate({"tokens": "three"}))
+        assert await tokens_of(client.generate({"tokens": 1})) == ([0], "length")
 
-    run(body())
+    ask(body, engine={"payload": dict[str, int]})
 
 
-def test_utilities_answer_or_say_how_they_failed(place):
-    async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
-            with engine_in_thread(client.endpoint):
-                await client.wait_for_engines(timeout=10)
-                assert await client.call("add", 1, 2) == 3
-                with pytest.raises(UtilityFailed, match="ZeroDivisionError: division by zero"):
-                    await client.call("divide", 1, 0)
-                with pytest.raises(UtilityFailed, match="no such utility .there are: aborted, add"):
-                    await client.call("nonsense")
-                with pytest.raises(UtilityFailed, match="has no form on the wire"):
-                    await client.call("object")
-                assert await client.call("add", "a", "b", engine="e0") == "ab"
+def test_utilities_answer_or_say_how_they_failed(ask):
+    async def body(client, _):
+        assert await client.call("add", 1, 2) == 3
+        with pytest.raises(UtilityFailed, match="ZeroDivisionError: division by zero"):
+            await client.call("divide", 1, 0)
+        with pytest.raises(UtilityFailed, match="no such utility .there are: aborted, add"):
+            await client.call("nonsense")
+        with pytest.raises(UtilityFailed, match="has no form on the wire"):
+            await client.call("object")
+        assert await client.call("add", "a", "b", engine="e0") == "ab"
 
-    run(body())
+    ask(body)
 
 
-def test_a_utility_that_does_not_answer_ends_in_its_time(place):
-    async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
-            with engine_in_thread(client.endpoint):
-                await client.wait_for_engines(timeout=10)
-                with pytest.raises(DeadlineExceeded, match="utility 'hang'"):
-                    await client.call("hang", timeout=0.1)
+def test_a_utility_that_does_not_answer_ends_in_its_time(ask):
+    async def body(client, _):
+        with pytest.raises(DeadlineExceeded, match="utility 'hang'"):
+            await client.call("hang", timeout=0.1)
 
-    run(body())
+    ask(body)
 
 
 def test_without_engines_a_request_is_refused_at_once(place):
@@ -352,92 +335,77 @@ def test_an_engine_that_says_goodbye_ends_what_it_had(place):
     run(body())
 
 
-def test_a_client_that_closes_ends_its_streams_and_calls_and_the_engine_lets_go(place):
-    async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
-            with engine_in_thread(client.endpoint) as engine:
-                await client.wait_for_engines(timeout=10)
-                stream = client.generate({"tokens": None})
-                call = asyncio.ensure_future(client.call("hang"))
-                await until(engine.hanging.is_set)
-                await client.aclose()
-                with pytest.raises(EngineDead, match="this API server was closed"):
-                    await tokens_of(stream)
-                with pytest.raises(EngineDead, match="it was asked for 'hang'"):
-                    await call
-                engine.hanging.clear()
-                await until(lambda: engine.aborted == [stream.number])
+def test_a_client_that_closes_ends_its_streams_and_calls_and_the_engine_lets_go(ask):
+    async def body(client, engine):
+        stream = client.generate({"tokens": None})
+        call = asyncio.ensure_future(client.call("hang"))
+        await until(engine.hanging.is_set)
+        await client.aclose()
+        with pytest.raises(EngineDead, match="this API server was closed"):
+            await tokens_of(stream)
+        with pytest.raises(EngineDead, match="it was asked for 'hang'"):
+            await call
+        engine.hanging.clear()
+        await until(lambda: engine.aborted == [stream.number])
 
-    run(body())
+    ask(body)
 
 
-def test_a_stream_is_for_one_reader(place):
-    async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
-            with engine_in_thread(client.endpoint) as engine:
-                await client.wait_for_engines(timeout=10)
-                call = asyncio.ensure_future(client.call("hang"))
-                await until(engine.hanging.is_set)
-                stream = client.generate({"tokens": 1})
-                first = asyncio.ensure_future(anext(stream))
-                await asyncio.sleep(0)
-                with pytest.raises(RuntimeError, match="another task waits"):
-                    await anext(stream)
-                engine.hanging.clear()
-                assert (await first).token_ids == [0]
-                await call
+def test_a_stream_is_for_one_reader(ask):
+    async def body(client, engine):
+        call = asyncio.ensure_future(client.call("hang"))
+        await until(engine.hanging.is_set)
+        stream = client.generate({"tokens": 1})
+        first = asyncio.ensure_future(anext(stream))
+        await asyncio.sleep(0)
+        with pytest.raises(RuntimeError, match="another task waits"):
+            await anext(stream)
+        engine.hanging.clear()
+        assert (await first).token_ids == [0]
+        await call
 
-    run(body())
+    ask(body)
 
 
-def test_a_stream_that_nobody_reads_ends_and_others_do_not(place):
-    async def body():
-        async with EngineClient(place.free(), patience=PATIENT, stream_limit=50) as client:
-            with engine_in_thread(client.endpoint) as engine:
-                await client.wait_for_engines(timeout=10)
-                slow, other = client.generate({"tokens": None}), client.generate({"tokens": 40})
-                await until(lambda: engine.aborted == [slow.number])
-                tokens, _ = await tokens_of(other)
-                assert len(tokens) == 40
-                with pytest.raises(SlowConsumer, match="more than 50 messages behind"):
-                    await tokens_of(slow)
+def test_a_stream_that_nobody_reads_ends_and_others_do_not(ask):
+    async def body(client, engine):
+        slow, other = client.generate({"tokens": None}), client.generate({"tokens": 40})
+        await until(lambda: engine.aborted == [slow.number])
+        tokens, _ = await tokens_of(other)
+        assert len(tokens) == 40
+        with pytest.raises(SlowConsumer, match="more than 50 messages behind"):
+            await tokens_of(slow)
 
-    run(body())
+    ask(body, stream_limit=50)
 
 
 # Liveness
 
 
-def test_an_engine_whose_loop_stands_still_is_hung_and_comes_back(place):
-    async def body():
-        async with EngineClient(place.free(), patience=QUICK) as client:
-            with engine_in_thread(client.endpoint) as engine:
-                await client.wait_for_engines(timeout=10)
-                call = asyncio.ensure_future(client.call("hang"))
-                await until(engine.hanging.is_set)
-                stream = client.generate({"tokens": 1})
-                await until(lambda: client.health == {"e0": EngineState.HUNG})
-                engine.hanging.clear()
-                assert await tokens_of(stream) == ([0], "length")
-                assert client.health == {"e0": EngineState.ALIVE}
-                await call
+def test_an_engine_whose_loop_stands_still_is_hung_and_comes_back(ask):
+    async def body(client, engine):
+        call = asyncio.ensure_future(client.call("hang"))
+        await until(engine.hanging.is_set)
+        stream = client.generate({"tokens": 1})
+        await until(lambda: client.health == {"e0": EngineState.HUNG})
+        engine.hanging.clear()
+        assert await tokens_of(stream) == ([0], "length")
+        assert client.health == {"e0": EngineState.ALIVE}
+        await call
 
-    run(body())
+    ask(body, patience=QUICK)
 
 
-def test_a_hung_engine_may_be_taken_for_gone(place):
-    async def body():
-        async with EngineClient(place.free(), patience=QUICK, end_hung=True) as client:
-            with engine_in_thread(client.endpoint) as engine:
-                await client.wait_for_engines(timeout=10)
-                call = asyncio.ensure_future(client.call("hang"))
-                await until(engine.hanging.is_set)
-                with pytest.raises(EngineDead, match="no progress for"):
-                    await tokens_of(client.generate({"tokens": 1}))
-                with pytest.raises(EngineDead):
-                    await call
+def test_a_hung_engine_may_be_taken_for_gone(ask):
+    async def body(client, engine):
+        call = asyncio.ensure_future(client.call("hang"))
+        await until(engine.hanging.is_set)
+        with pytest.raises(EngineDead, match="no progress for"):
+            await tokens_of(client.generate({"tokens": 1}))
+        with pytest.raises(EngineDead):
+            await call
 
-    run(body())
+    ask(body, patience=QUICK, end_hung=True)
 
 
 def test_an_engine_that_is_killed_ends_its_requests_at_once(place):
@@ -524,35 +492,29 @@ def test_an_engine_that_is_stopped_is_gone_in_its_time(place):
     run(body())
 
 
-def test_an_api_server_that_stood_still_reads_what_has_come_before_it_believes_in_silence(place):
-    async def body():
-        async with EngineClient(place.free(), patience=QUICK) as client:
-            with engine_in_thread(client.endpoint):
-                await client.wait_for_engines(timeout=10)
-                stream = client.generate({"tokens": None})
-                await anext(stream)
-                time.sleep(1.5)  # noqa: ASYNC251 - the loop stands still for longer than gone_after
-                for _ in range(200):
-                    await anext(stream)
-                assert client.health == {"e0": EngineState.ALIVE}
-                await stream.aclose()
+def test_an_api_server_that_stood_still_reads_what_has_come_before_it_believes_in_silence(ask):
+    async def body(client, _):
+        stream = client.generate({"tokens": None})
+        await anext(stream)
+        time.sleep(1.5)  # noqa: ASYNC251 - the loop stands still for longer than gone_after
+        for _ in range(200):
+            await anext(stream)
+        assert client.health == {"e0": EngineState.ALIVE}
+        await stream.aclose()
 
-    run(body())
+    ask(body, patience=QUICK)
 
 
-def test_what_has_come_in_time_counts_though_the_loop_reads_it_late(place):
-    async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
-            with engine_in_thread(client.endpoint) as engine:
-                await client.wait_for_engines(timeout=10)
-                stream = client.generate({"tokens": 3}, deadline=2)
-                late = asyncio.get_running_loop().time() + 2.1
-                while asyncio.get_running_loop().time() < late:  # the loop stands still
-                    time.sleep(0.1)  # noqa: ASYNC251
-                assert engine.server.open == 0
-                assert await tokens_of(stream) == ([2, 1, 0], "length")
+def test_what_has_come_in_time_counts_though_the_loop_reads_it_late(ask):
+    async def body(client, engine):
+        stream = client.generate({"tokens": 3}, deadline=2)
+        late = asyncio.get_running_loop().time() + 2.1
+        while asyncio.get_running_loop().time() < late:  # the loop stands still
+            time.sleep(0.1)  # noqa: ASYNC251
+        assert engine.server.open == 0
+        assert await tokens_of(stream) == ([2, 1, 0], "length")
 
-    run(body())
+    ask(body)
 
 
 def test_an_engine_that_restarts_is_another_one(place):
@@ -669,21 +631,18 @@ def test_octets_that_are_no_message_hurt_nobody_and_are_told(place, caplog):
     assert sum("that can't be read" in record.message for record in caplog.records) == 4
 
 
-def test_outputs_that_were_lost_end_the_engine(place):
-    async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
-            with engine_in_thread(client.endpoint) as engine:
-                await client.wait_for_engines(timeout=10)
-                stream = client.generate({"tokens": None})
-                await anext(stream)
-                (joined,) = engine.server._servers.values()
-                joined.outbox.seq += 1
-                with pytest.raises(EngineDead, match="are lost"):
-                    await tokens_of(stream)
-                await client.wait_for_engines(timeout=10)  # it joins anew
-                assert await client.call("open") == 0
+def test_outputs_that_were_lost_end_the_engine(ask):
+    async def body(client, engine):
+        stream = client.generate({"tokens": None})
+        await anext(stream)
+        (joined,) = engine.server._servers.values()
+        joined.outbox.seq += 1
+        with pytest.raises(EngineDead, match="are lost"):
+            await tokens_of(stream)
+        await client.wait_for_engines(timeout=10)  # it joins anew
+        assert await client.call("open") == 0
 
-    run(body())
+    ask(body)
 
 
 def test_an_engine_that_was_cut_off_is_heard_before_its_old_connection_is_known_to_be_broken(place):
@@ -796,20 +755,17 @@ def test_an_api_server_takes_listeners_that_it_has_inherited(place, ipc_director
     run(body())
 
 
-def test_a_reader_may_close_the_client(place):
-    async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
-            with engine_in_thread(client.endpoint):
-                await client.wait_for_engines(timeout=10)
-                others = [client.generate({"tokens": None}) for _ in range(3)]
-                async for _ in client.generate({"tokens": 2}):
-                    await client.aclose()
-                    break
-                for stream in others:
-                    with pytest.raises(EngineDead):
-                        await tokens_of(stream)
+def test_a_reader_may_close_the_client(ask):
+    async def body(client, _):
+        others = [client.generate({"tokens": None}) for _ in range(3)]
+        async for _ in client.generate({"tokens": 2}):
+            await client.aclose()
+            break
+        for stream in others:
+            with pytest.raises(EngineDead):
+                await tokens_of(stream)
 
-    run(body())
+    ask(body)
 
 
 def test_what_ends_the_loop_in_a_reader_does_not_end_the_reading(place):
@@ -856,38 +812,30 @@ def test_a_client_that_is_not_running_says_so(place):
     run(body())
 
 
-def test_what_is_no_priority_or_deadline_is_told_before_anything_is_sent(place):
-    async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
-            with engine_in_thread(client.endpoint):
-                await client.wait_for_engines(timeout=10)
-                for wrong in ({"priority": 1.5}, {"deadline": []}, {"deadline": float("nan")}):
-                    with pytest.raises((TypeError, ValueError)):
-                        client.generate({"tokens": None}, **wrong)
-                for wrong in (("open", {"timeout": []}), (5, {})):
-                    with pytest.raises(TypeError):
-                        await client.call(wrong[0], **wrong[1])
-                assert await client.call("open") == 0
-                stream = client.generate(
-                    {"echo": "x"}, priority=np.int64(2), deadline=np.float32(8)
-                )
-                assert [delta.extra async for delta in stream] == [["x", 2, 8.0]]
-                stream = client.generate({"echo": "x"}, deadline=float("inf"))
-                assert [delta.extra async for delta in stream] == [["x", 0, 366 * 24 * 3600]]
+def test_what_is_no_priority_or_deadline_is_told_before_anything_is_sent(ask):
+    async def body(client, _):
+        for wrong in ({"priority": 1.5}, {"deadline": []}, {"deadline": float("nan")}):
+            with pytest.raises((TypeError, ValueError)):
+                client.generate({"tokens": None}, **wrong)
+        for wrong in (("open", {"timeout": []}), (5, {})):
+            with pytest.raises(TypeError):
+                await client.call(wrong[0], **wrong[1])
+        assert await client.call("open") == 0
+        stream = client.generate({"echo": "x"}, priority=np.int64(2), deadline=np.float32(8))
+        assert [delta.extra async for delta in stream] == [["x", 2, 8.0]]
+        stream = client.generate({"echo": "x"}, deadline=float("inf"))
+        assert [delta.extra async for delta in stream] == [["x", 0, 366 * 24 * 3600]]
 
-    run(body())
+    ask(body)
 
 
-def test_a_payload_that_is_too_large_for_a_message_is_told_at_once(place):
-    async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
-            with engine_in_thread(client.endpoint):
-                await client.wait_for_engines(timeout=10)
-                with pytest.raises(Unencodable, match="more than the limit"):
-                    client.generate({"prompt": "x" * (33 << 20)})
-                assert await client.call("open") == 0
+def test_a_payload_that_is_too_large_for_a_message_is_told_at_once(ask):
+    async def body(client, _):
+        with pytest.raises(Unencodable, match="more than the limit"):
+            client.generate({"prompt": "x" * (33 << 20)})
+        assert await client.call("open") == 0
 
-    run(body())
+    ask(body)
 
 
 def test_an_endpoint_that_cannot_be_bound_leaves_nothing_open():
