@@ -124,8 +124,7 @@ def _join(parts: list[bytes], width: int) -> bytes | None:
     size = sizes[-1]
     if width == 1:
         if size == sizes[0] and sizes.count(size) == len(sizes) and size < BY_REFERENCE:
-            header = encode_header(0, size)
-            return header + header.join(parts)
+            return encode_header(0, size).join([b"", *parts])  # "header + " would copy it all again
     elif sizes[:width] == sizes[-width:] and sizes == sizes[:width] * (len(parts) // width):
         if max(sizes[:width]) >= BY_REFERENCE:
             return None
