@@ -350,7 +350,7 @@ def test_each_layer_gets_the_few_options_that_are_its_business():
     assert options.frozen().reconnect == ReconnectOptions(ivl=0.25, ivl_max=8.0, stop=3)
     tcp = options.frozen().tcp
     assert (tcp.bindtodevice, tcp.socks_proxy, tcp.use_fd) == ("eth0", "proxy:1080", 3)
-    assert options.frozen().ipc == IpcOptions(4096, 512 * 1024, -1, 3, *[frozenset()] * 3)
+    assert options.frozen().ipc == IpcOptions(4096, 1024 * 1024, -1, 3, *[frozenset()] * 3)
 
 
 def test_endpoints_with_the_same_options_have_one_copy_of_them():

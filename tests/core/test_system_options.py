@@ -44,10 +44,10 @@ def test_a_backlog_that_was_not_set_is_as_long_as_it_may_be():
     assert options.frozen().tcp.backlog == options.frozen().ipc.backlog == 100
 
 
-def test_a_unix_domain_socket_has_room_for_two_messages_of_256_kib_unless_it_is_told_otherwise():
+def test_a_unix_domain_socket_has_room_for_four_messages_of_256_kib_unless_it_is_told_otherwise():
     options = SocketOptions()
     assert options.get(O.SNDBUF, SocketType.PUSH) == -1
-    assert options.frozen().ipc.sndbuf == 512 * 1024
+    assert options.frozen().ipc.sndbuf == 1024 * 1024
     assert options.frozen().tcp.sndbuf == -1, "TCP's grows with the need"
     options.set(O.SNDBUF, 65_536, SocketType.PUSH)
     assert options.frozen().ipc.sndbuf == options.frozen().tcp.sndbuf == 65_536

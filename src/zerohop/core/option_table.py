@@ -241,7 +241,7 @@ _row(Number.IPV4ONLY, "ipv6", shape.INVERSE,
 _row(Number.BACKLOG, "backlog", shape.COUNT,
      about="Connections that the system keeps waiting to be accepted. Until it is set: 4096.")
 _row(Number.SNDBUF, "sndbuf", shape.SIZE,
-     about="Octets of the system's send buffer. Until it is set: over ipc 512 KiB.")
+     about="Octets of the system's send buffer. Until it is set: over ipc 1 MiB.")
 _row(Number.RCVBUF, "rcvbuf", shape.SIZE,
      about="Octets of the system's receive buffer.")
 _row(Number.TCP_KEEPALIVE, "tcp_keepalive", shape.TERNARY,
