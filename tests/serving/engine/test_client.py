@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 import msgspec
@@ -22,9 +23,11 @@ from tests.serving.engine.engines import (
 )
 from zerohop.serving import (
     DeadlineExceeded,
+    Delta,
     EngineClient,
     EngineDead,
     EngineOverloaded,
+    EngineServer,
     EngineState,
     Patience,
     RequestRefused,
@@ -226,6 +229,47 @@ def test_a_call_does_not_overtake_the_abort_of_a_stream_that_was_left_before_it(
             assert await client.call("open") == 0
 
     ask(body)
+
+
+def test_all_that_is_made_keeps_its_order_for_readers_that_fall_behind(place):
+    ended = threading.Event()
+
+    def loop(endpoint):
+        with EngineServer(endpoint, engine="e0") as server:
+            numbers = []
+            while len(numbers) < 2 and not ended.is_set():
+                numbers += [request.number for request in server.receive(0.1).requests]
+            for step in range(100 if len(numbers) == 2 else 0):
+                finish = "stop" if step == 99 else None
+                extra = None if step % 7 else step
+                server.send_step(
+                    [Delta(numbers[0], [step], finish), Delta(numbers[1], [step], finish, extra)]
+                )
+            while not ended.is_set():
+                server.receive(0.05)
+
+    async def read(stream):
+        tokens, extras = [], []
+        async for delta in stream:
+            tokens += delta.token_ids
+            extras += [] if delta.extra is None else [(delta.token_ids[0], delta.extra)]
+            await asyncio.sleep(0.001)
+        return tokens, extras
+
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            engine = threading.Thread(target=loop, args=(client.endpoint,))
+            engine.start()
+            try:
+                await client.wait_for_engines(timeout=10)
+                one, two = await asyncio.gather(*(read(client.generate(None)) for _ in range(2)))
+            finally:
+                ended.set()
+                await asyncio.to_thread(engine.join)
+            assert one == (list(range(100)), [])
+            assert two == (list(range(100)), [(step, step) for step in range(0, 100, 7)])
+
+    run(body())
 
 
 def test_a_deadline_ends_a_request_here_and_in_the_engine(ask):
