@@ -232,19 +232,21 @@ def test_a_call_does_not_overtake_the_abort_of_a_stream_that_was_left_before_it(
 
 
 def test_all_that_is_made_keeps_its_order_for_readers_that_fall_behind(place):
-    ended = threading.Event()
+    begun, sent, ended = threading.Event(), threading.Event(), threading.Event()
 
     def loop(endpoint):
         with EngineServer(endpoint, engine="e0") as server:
             numbers = []
             while len(numbers) < 2 and not ended.is_set():
                 numbers += [request.number for request in server.receive(0.1).requests]
+            begun.set()
             for step in range(100 if len(numbers) == 2 else 0):
                 finish = "stop" if step == 99 else None
                 extra = None if step % 7 else step
                 server.send_step(
                     [Delta(numbers[0], [step], finish), Delta(numbers[1], [step], finish, extra)]
                 )
+            sent.set()
             while not ended.is_set():
                 server.receive(0.05)
 
@@ -253,7 +255,6 @@ def test_all_that_is_made_keeps_its_order_for_readers_that_fall_behind(place):
         async for delta in stream:
             tokens += delta.token_ids
             extras += [] if delta.extra is None else [(delta.token_ids[0], delta.extra)]
-            await asyncio.sleep(0.001)
         return tokens, extras
 
     async def body():
@@ -262,7 +263,10 @@ def test_all_that_is_made_keeps_its_order_for_readers_that_fall_behind(place):
             engine.start()
             try:
                 await client.wait_for_engines(timeout=10)
-                one, two = await asyncio.gather(*(read(client.generate(None)) for _ in range(2)))
+                streams = [client.generate(None) for _ in range(2)]
+                await until(begun.is_set)
+                assert sent.wait(10)  # the loop stands still meanwhile
+                one, two = await asyncio.gather(*map(read, streams))
             finally:
                 ended.set()
                 await asyncio.to_thread(engine.join)
