@@ -195,10 +195,10 @@ def test_a_router_that_answers_many_at_a_time():
         serving.cancel()
         return calls.count / 8 / 500
 
-    assert on_a_loop(body) < 80
+    assert on_a_loop(body) < 75
 
 
-@pytest.mark.parametrize(("transport", "limit"), [("tcp", 135), ("inproc", 110)])
+@pytest.mark.parametrize(("transport", "limit"), [("tcp", 130), ("inproc", 105)])
 def test_a_round_trip(transport, limit):
     """REQ and REP on one loop: the limit is for both sides, and a good half of it is asyncio's."""
 

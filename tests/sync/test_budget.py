@@ -21,7 +21,7 @@ from zerohop.io.lookout import VARIABLE
 BODY = b"x" * 64
 ENVELOPE = b"\1\0"  # MORE, and no octets
 FRAME = b"\0\x40" + BODY
-REQ, REP, PAIR, ROUTER = 69, 69, 75, 81
+REQ, REP, PAIR, ROUTER = 69, 69, 75, 78
 LOOKS_A_SECOND = 10
 
 
