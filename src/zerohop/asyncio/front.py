@@ -8,7 +8,6 @@ directly. When the loop gets its turn is decided in :mod:`zerohop.asyncio.turns`
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 
 from zerohop.asyncio.futures import done_with, done_with_later, failed
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from zerohop.asyncio.waiting import Line, Waiting
     from zerohop.io.context import ContextIO
     from zerohop.io.driver import SocketDriver
-
-_SAID = "ZEROHOP_BUSY_POLL_US"  # io.lookout's, which nobody needs before a call has to wait
 
 
 class Front:
@@ -62,8 +59,6 @@ class Front:
         self._answered = 0
         self._conditions: Conditions | None = None  # few programs wait for any
         self.vigil: Vigil | None = None
-        if _SAID in os.environ:  # no time? Refused here, and not by the first call that waits
-            self.make_vigil()
         driver.front = self
         self.find_loop_if_any()
 
