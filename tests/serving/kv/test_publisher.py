@@ -222,6 +222,13 @@ def test_a_snapshot_is_the_present_blocks(publisher):
     assert view.copies() == truth.copies()
 
 
+def test_where_nothing_is_sent_any_more_the_blocks_are_brought_up_to_date_unasked(publisher):
+    for at in range(20):
+        publisher.publish([stored(at, 1)])
+    wait_for(lambda: len(publisher._table._blocks) == 20)
+    assert not publisher._table.pending
+
+
 def test_what_cannot_be_encoded_has_a_number_and_spoils_snapshots_until_a_clear(publisher):
     publisher.publish([stored(2**70)])
     wait_for(lambda: publisher.unencodable == 1)
