@@ -2,12 +2,21 @@
 
 import os
 import tempfile
+from pathlib import Path
 
 import pytest
 
 from zerohop.serving.addresses import ipc_endpoint, outputs_beside, reachable_from
 
 LONGEST = 107  # octets of an ipc path
+
+
+@pytest.fixture
+def temporary(monkeypatch):
+    """The directory for temporary files, with a name shorter than those of ``tmp_path``."""
+    with tempfile.TemporaryDirectory(prefix="zh") as folder:
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        yield Path(folder)
 
 
 def test_a_name_of_any_length_has_a_short_path(ipc_directory):
@@ -21,9 +30,8 @@ def test_the_same_name_has_the_same_endpoint_and_another_has_another(ipc_directo
     assert ipc_endpoint("a", ipc_directory) != ipc_endpoint("b", ipc_directory)
 
 
-def test_the_directory_is_the_users_own(monkeypatch, tmp_path):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    folder = tmp_path / f"zerohop-{os.getuid()}"
+def test_the_directory_is_the_users_own(temporary):
+    folder = temporary / f"zerohop-{os.getuid()}"
     assert ipc_endpoint("a").startswith(f"ipc://{folder}/")
     assert folder.stat().st_mode & 0o777 == 0o700
 
@@ -35,9 +43,8 @@ def test_a_directory_for_temporary_files_with_a_long_name_is_not_used(monkeypatc
     assert len(ipc_endpoint("a").removeprefix("ipc://")) <= LONGEST
 
 
-def test_a_directory_that_others_may_write_to_is_refused(monkeypatch, tmp_path):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    folder = tmp_path / f"zerohop-{os.getuid()}"
+def test_a_directory_that_others_may_write_to_is_refused(temporary):
+    folder = temporary / f"zerohop-{os.getuid()}"
     folder.mkdir()
     folder.chmod(0o777)
     with pytest.raises(PermissionError, match="no one else writes to"):
