@@ -57,6 +57,20 @@ async def test_whatever_is_sent_keeps_its_place_among_the_others(net, send):
     assert [await pull.recv() for _ in range(3)] == [b"before", b"x", b"after"]
 
 
+async def test_a_connection_is_closed_right_behind_what_was_sent_on_it(net, monkeypatch):
+    monkeypatch.setattr("zerohop.asyncio.turns._MOMENT", 1.0)  # what is sent next is gathered
+    stream, endpoint = net.socket(zmq.STREAM), net.endpoint()
+    stream.bind(endpoint)
+    host, port = endpoint.removeprefix("tcp://").split(":")
+    reader, writer = await asyncio.open_connection(host, port)
+    name, _ = await stream.recv_multipart()
+    for octets in (b"goes alone, ", b"waits for company", b""):
+        stream.send_multipart([name, octets])
+    assert await reader.read() == b"goes alone, waits for company"
+    writer.close()
+    await writer.wait_closed()
+
+
 async def test_the_parts_of_a_message_are_the_callers_list_no_more(net):
     push, pull = await linked(net)
     parts = [b"1", b"2"]

@@ -80,6 +80,16 @@ async def test_an_xsub_subscribes_by_sending(net, zmq):
     assert await xpub.recv() == b"\x00a"
 
 
+async def test_a_subscription_right_behind_a_message_goes_out_with_it(net, zmq):
+    xpub, xsub = net.socket(zmq.XPUB), net.socket(zmq.XSUB)
+    await net.link(xpub, xsub)
+    for topic in (b"a", b"b", b"c"):
+        for message in (b"goes alone", b"waits for company", b"\x01" + topic):
+            await xsub.send(message)
+        got = {await xpub.recv() for _ in range(3)}
+        assert got == {b"goes alone", b"waits for company", b"\x01" + topic}
+
+
 async def test_xsub_and_sub_have_the_same_effect_on_a_pub(net, zmq):
     pub, xsub = net.socket(zmq.PUB), net.socket(zmq.XSUB)
     await net.link(pub, xsub)

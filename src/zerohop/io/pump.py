@@ -248,14 +248,20 @@ class Pump:
         Returns:
             False: it is not so, and nothing was done.
         """
-        core, pattern = self.core, self.core.pattern
-        to_flush = core.links.to_flush
+        core, links, pattern = self.core, self.core.links, self.core.pattern
+        to_flush = links.to_flush
         if (
             len(to_flush) != 1
             or self._pumping
             or self._descriptor is not None
             or pattern.hands_out
             or core.send_lane is not pattern.send_lane
+            # Late replies were thrown away, somebody of this process gets it, too, or it has
+            # subscriptions behind it (XSUB) or the end of the connection (STREAM).
+            or links.to_resume
+            or self.context.core.readable
+            or pattern.announcements
+            or pattern.refused
         ):
             return False
         stream = self._streams.get(to_flush[0].link)
@@ -270,15 +276,7 @@ class Pump:
             raise
         finally:
             self._pumping = False
-        # What else may have come of sending it: late replies were thrown away, or somebody of this
-        # process gets it, too.
-        if (
-            not alone
-            or to_flush
-            or self._again
-            or core.links.to_resume
-            or self.context.core.readable
-        ):
+        if to_flush or self._again or not alone:
             self.pump()
         return True
 
