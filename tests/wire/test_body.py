@@ -1,6 +1,7 @@
 """A body that is gathered: right however it comes, copied once, no larger than what came of it."""
 
 import ctypes
+import errno
 import gc
 import sys
 import tracemalloc
@@ -14,6 +15,11 @@ from zerohop.wire import body as body_module
 from zerohop.wire.body import Body
 
 FIRST = body_module._FIRST
+
+
+def dirty(size: int) -> bytes:
+    """Memory that nobody has written to for this body, as it may be: full of what was there."""
+    return b"\xff" * size
 
 
 def put(body: Body, octets: bytes) -> None:
@@ -44,16 +50,21 @@ def test_octets_come_in_both_ways_in_any_order(size, cuts, ways, proven):
 @given(
     size=st.integers(1, 2000),
     cuts=st.lists(st.integers(0, 2000), max_size=12),
+    ways=st.lists(st.booleans(), min_size=13, max_size=13),
     first=st.integers(1, 50),
+    proven=st.integers(0, 3000),
     looks=st.booleans(),
 )
-def test_a_buffer_that_grows_in_small_steps(size, cuts, first, looks):
+def test_nothing_is_delivered_that_did_not_come_however_the_buffer_grows(
+    size, cuts, ways, first, proven, looks
+):
     whole = bytes(i % 251 for i in range(size))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(body_module, "_FIRST", first)
-        body = Body(size)
-        for piece in pieces(whole, cuts):
-            put(body, piece)
+        patch.setattr(body_module, "unwritten", lambda: dirty)
+        body = Body(size, proven)
+        for piece, into_buffer in zip(pieces(whole, cuts), ways, strict=False):
+            put(body, piece) if into_buffer else body.add(piece)
             if looks and body.missing:
                 body.buffer()
         assert body.take() == whole
@@ -147,23 +158,43 @@ def test_what_the_peer_has_sent_before_may_be_held_at_once():
     assert len(Body(400_000, proven=500_000).buffer()) == 400_000
 
 
-@pytest.mark.parametrize("missing", ["ctypes", "ctypes.pythonapi"])
-def test_where_unwritten_memory_cannot_be_had_it_is_zeros(monkeypatch, missing):
-    name, _, attribute = missing.partition(".")
-    if attribute:
-        monkeypatch.delattr(missing)
-    else:
-        monkeypatch.setitem(sys.modules, name, None)
+@pytest.fixture
+def nothing_found_yet():
     body_module.unwritten.cache_clear()
-    try:
-        assert body_module.unwritten()(100) == bytes(100)
-    finally:
-        body_module.unwritten.cache_clear()
+    yield
+    body_module.unwritten.cache_clear()
 
 
+class Refuse:
+    """Where modules are looked for first, and what is said there of ``ctypes``."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def find_spec(self, name, *_):
+        if name == "ctypes":
+            raise self.error
+
+
+@pytest.mark.usefixtures("nothing_found_yet")
+@pytest.mark.parametrize(
+    "error", [ImportError("not built"), OSError(errno.EMFILE, "no descriptor"), MemoryError()]
+)
+def test_where_ctypes_cannot_be_imported_what_is_held_are_zeros(monkeypatch, error):
+    monkeypatch.delitem(sys.modules, "ctypes")
+    monkeypatch.setattr(sys, "meta_path", [Refuse(error), *sys.meta_path])
+    assert body_module.unwritten()(100) == bytes(100)
+
+
+@pytest.mark.usefixtures("nothing_found_yet")
+def test_where_ctypes_does_not_reach_python_itself_what_is_held_are_zeros(monkeypatch):
+    monkeypatch.delattr(ctypes, "pythonapi")
+    assert body_module.unwritten()(100) == bytes(100)
+
+
+@pytest.mark.usefixtures("nothing_found_yet")
 def test_what_others_have_declared_of_pythons_own_functions_is_theirs(monkeypatch):
     monkeypatch.setattr(ctypes.pythonapi.PyBytes_FromStringAndSize, "argtypes", ())
-    body_module.unwritten.cache_clear()
     body = Body(FIRST, proven=FIRST)
     put(body, bytes(FIRST))
     assert body.take() == bytes(FIRST)

@@ -48,7 +48,9 @@ def unwritten() -> Callable[[int], bytes]:
 
         # A function object of ours: what others declare of pythonapi's is theirs.
         make = PYFUNCTYPE(py_object, c_char_p, c_ssize_t)(("PyBytes_FromStringAndSize", pythonapi))
-    except (ImportError, AttributeError):  # another Python, or one without ctypes
+    except (ImportError, AttributeError, OSError, MemoryError):
+        # Another Python, or one without ctypes. Or there is no descriptor to import it with, or no
+        # memory that may be executed, of which it wants a little.
         return bytes
     return partial(make, None)
 
