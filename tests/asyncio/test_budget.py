@@ -105,6 +105,20 @@ def test_a_send_on_the_lane():
     assert on_a_loop(body) < 3.5
 
 
+def test_a_send_to_a_peer_that_is_not_there_yet():
+    """It waits for the handshake: nothing is to be written, and no turn begins."""
+
+    async def body(context):
+        dealer = context.socket(zmq.DEALER)
+        dealer.connect(f"tcp://127.0.0.1:{free_port()}")
+        with Calls() as calls:
+            sent = dealer.send(b"x")
+        await sent
+        return calls.count
+
+    assert on_a_loop(body) <= 7
+
+
 def test_a_receive_from_the_lane():
     """Of Python: recv, __await__, __del__; of C: popleft."""
 

@@ -170,8 +170,14 @@ class Sending:
         if loop is not self._front.loop:
             self._front.find_loop()
         with self._lock:
+            peer = lane.reader
+            if not (peer.connected or peer.inproc):
+                # There is nothing to write to, and no turn that would end with it: whatever is
+                # queued goes out when the handshake is done.
+                lane.asleep = False
+                return
             if lane.asleep:
-                lane.reader_signals.append(lane.reader)
+                lane.reader_signals.append(peer)
                 lane.asleep = False
             if self._turns.write_at_once(loop):
                 return

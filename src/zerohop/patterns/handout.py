@@ -34,6 +34,7 @@ class _Everybody:
     """Who reads the lane, as far as whoever writes it wants to know: all peers, over the net."""
 
     inproc = False
+    connected = True
 
 
 class Handout:
