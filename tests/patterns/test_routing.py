@@ -33,6 +33,13 @@ class RacedPipe(Pipe):
         return super().sleep()
 
 
+class InterruptedPipe(Pipe):
+    """Ctrl-C comes when it is asked for the first time whether its reader may sleep."""
+
+    def sleep(self):
+        raise KeyboardInterrupt
+
+
 def take_all(queue):
     messages = []
     while queue.has_messages():
@@ -184,6 +191,16 @@ class TestFairQueue:
         queue.remove(a)
         assert a not in queue
         assert list(queue) == []
+
+    def test_a_peer_can_be_removed_whose_adding_was_broken_off(self):
+        queue, [a] = fair_queue([b"a"])
+        b = new_peer()
+        b.inbound = InterruptedPipe(10)
+        with pytest.raises(KeyboardInterrupt):
+            queue.add(b)
+        queue.remove(b)
+        assert take_all(queue) == [b"a"]
+        assert list(queue) == [a]
 
     def test_removing_a_stranger_does_nothing(self):
         queue, [a] = fair_queue([b"a"])

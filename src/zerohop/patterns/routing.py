@@ -92,7 +92,7 @@ class FairQueue:
             self._leaving.add(peer)
         elif peer in self._asleep:
             self._asleep.discard(peer)
-        else:
+        elif peer in self._ready:  # or in neither, after an exception in the middle of add()
             self._ready.remove(peer)
         self._find_sole()
 
