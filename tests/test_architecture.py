@@ -42,7 +42,7 @@ MAY_IMPORT = {  # layer: the layers it may use, besides itself
 PURE = {"constants", "errors", "value", "wire", "mechanisms", "patterns", "core"}
 # Of serving, every file is pure but these, which act; and no pure file of it knows a socket.
 SERVING_ACTS = {
-    *(f"{name}.py" for name in ("actor", "asyncio_actor", "addresses")),
+    *(f"{name}.py" for name in ("actor", "asyncio_actor", "asyncio_closing", "addresses")),
     *(f"engine/{name}.py" for name in ("client", "channel", "server", "pulse", "waking")),
     *(f"kv/{name}.py" for name in ("publisher", "answering", "snapshots", "recording")),
     *(f"kv/{name}.py" for name in ("subscriber", "asyncio_subscriber")),

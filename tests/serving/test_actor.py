@@ -1,6 +1,7 @@
 """Both kinds of actors: what they take, when they have a turn, and how they end."""
 
 import asyncio
+import contextlib
 import threading
 import time
 
@@ -11,7 +12,7 @@ import zerohop.asyncio
 from tests.serving.control.running import SECONDS, run, until
 from zerohop.serving.actor import Actor, ActorThread, Waker, bound, milliseconds_until, waiting
 from zerohop.serving.asyncio_actor import ActorTask
-from zerohop.serving.closing import AsyncClosing
+from zerohop.serving.asyncio_closing import AsyncClosing
 
 ANYWHERE = "tcp://127.0.0.1:*"
 
@@ -21,9 +22,9 @@ class Recording(Actor):
 
     _name = "recording"
 
-    def __init__(self, endpoint=ANYWHERE, delays=()):
+    def __init__(self, endpoint=ANYWHERE, delays=(), fails=()):
         super().__init__()
-        self.happened, self._delays = [], list(delays)
+        self.happened, self._delays, self._fails = [], list(delays), fails
         with self._starting():
             self._router = bound(self._context.socket(zmq.ROUTER), endpoint)
             self._router.linger = 5000
@@ -31,6 +32,8 @@ class Recording(Actor):
             self._listen(self._router, self._take)
 
     def _take(self, frames, now):
+        if "take" in self._fails:
+            raise LookupError("it fails")
         self.happened.append(frames[-1].decode())
         self._send(self._router, frames)
 
@@ -39,16 +42,26 @@ class Recording(Actor):
 
     def _turn(self, now):
         self.happened.append("turn")
+        if "turn" in self._fails:
+            raise LookupError("it fails")
         return now + self._delays.pop(0) if self._delays else None
 
 
 class InAThread(Recording, ActorThread, AsyncClosing):
-    async def aclose(self):
+    async def ended(self):
+        await asyncio.to_thread(self._wait_ended)
+
+    def _wait_ended(self):
+        with self._changed:
+            assert self._changed.wait_for(lambda: self._is_closed, SECONDS)
+
+    async def _close(self):
         await asyncio.to_thread(self.close)
 
 
 class OnALoop(Recording, ActorTask):
-    pass
+    async def ended(self):
+        await self._until(lambda: False)
 
 
 @pytest.fixture(params=[InAThread, OnALoop], ids=["thread", "task"])
@@ -134,6 +147,31 @@ def test_of_an_actor_that_cannot_open_its_sockets_nothing_is_left(kind):
     run(body())
 
 
+@pytest.mark.parametrize("where", ["take", "turn"])
+def test_one_that_fails_says_so_and_ends_and_nobody_waits_for_it(kind, where, monkeypatch):
+    complaints = []
+    monkeypatch.setattr(threading, "excepthook", lambda it: complaints.append(it.exc_value))
+
+    async def body():
+        asyncio.get_running_loop().set_exception_handler(
+            lambda _, it: complaints.append(it["exception"])
+        )
+        actor = kind(fails=[where])
+        async with zerohop.asyncio.Context() as context:
+            with context.socket(zmq.DEALER) as dealer:
+                dealer.linger = 0
+                dealer.connect(actor.endpoint)
+                await dealer.send(b"x")
+                await actor.ended()
+        await until(lambda: actor._router.closed)
+        await until(lambda: complaints)
+        assert {str(each) for each in complaints} == {"it fails"}
+        with contextlib.suppress(LookupError):  # a farewell is a turn, too
+            await actor.aclose()
+
+    run(body())
+
+
 def test_what_nobody_is_there_to_hear_is_not_waited_for(kind):
     async def body():
         async with kind() as actor:
@@ -160,6 +198,45 @@ def test_a_thread_that_is_at_work_is_waited_for_no_longer_than_it_may_be_and_end
     may_end.set()
     actor.close()
     assert actor._router.closed
+
+
+def test_a_thread_may_end_itself_while_it_takes_a_message():
+    class EndsItself(InAThread):
+        def _take(self, frames, now):
+            super()._take(frames, now)
+            self.close()
+
+    async def body():
+        actor = EndsItself()
+        assert await ask(actor.endpoint, "x") == ["x"]
+        await until(lambda: actor._router.closed)
+        assert actor.happened[-3:] == ["turn", "leave", "turn"]
+
+    run(body())
+
+
+def test_who_is_cancelled_while_an_actor_ends_does_not_stop_it_from_ending():
+    async def body():
+        may_end = asyncio.Event()
+
+        async def work():
+            try:
+                await asyncio.Event().wait()
+            finally:
+                await may_end.wait()
+
+        actor = OnALoop()
+        actor._spawn(work())
+        await asyncio.sleep(0)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(actor.aclose(), 0.01)
+        assert not actor._router.closed
+        may_end.set()
+        await actor.aclose()
+        assert actor.happened[-2:] == ["leave", "turn"]
+        assert actor._router.closed
+
+    run(body())
 
 
 def test_what_is_at_work_on_a_loop_ends_with_the_actor():
@@ -250,7 +327,7 @@ def test_what_is_closed_on_a_loop_is_closed_at_the_end_of_a_with_whatever_happen
     class Thing(AsyncClosing):
         is_closed = False
 
-        async def aclose(self):
+        async def _close(self):
             self.is_closed = True
 
     async def body():

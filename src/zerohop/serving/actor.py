@@ -196,6 +196,9 @@ class ActorThread(Actor, Closing):
                     return
                 wait = milliseconds_until(deadline)
         finally:
+            with self._changed:
+                self._is_closed = True  # also where it fails: somebody may be waiting for it
+                self._changed.notify_all()
             self._context.destroy()
 
     def close(self, timeout: float | None = None) -> None:
@@ -207,4 +210,5 @@ class ActorThread(Actor, Closing):
         """
         self._is_closed = True
         self._wake()
-        self._thread.join(timeout)
+        if self._thread is not threading.current_thread():  # a message may be what ends it
+            self._thread.join(timeout)

@@ -10,7 +10,7 @@ from typing import Any
 import zerohop as zmq
 import zerohop.asyncio
 from zerohop.serving.actor import Actor
-from zerohop.serving.closing import AsyncClosing
+from zerohop.serving.asyncio_closing import AsyncClosing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,9 +40,13 @@ class ActorTask(Actor, AsyncClosing):
         self._spawn(self._receive(socket, take))
 
     async def _receive(self, socket: Any, take: Callable[[list[bytes], float], object]) -> None:
-        while True:
-            take(await socket.recv_multipart(), time.monotonic())
-            self._wake()
+        try:
+            while True:
+                take(await socket.recv_multipart(), time.monotonic())
+                self._wake()
+        except Exception:
+            self._fail()
+            raise
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Have something done that ends with the actor."""
@@ -72,10 +76,18 @@ class ActorTask(Actor, AsyncClosing):
 
     def _have_one_now(self) -> None:
         self._next_turn = None
-        deadline = self._turn(time.monotonic())
+        try:
+            deadline = self._turn(time.monotonic())
+        except Exception:
+            self._fail()
+            raise
         self._changed.set()
         if deadline is not None:
             self._have_turn(deadline)
+
+    def _fail(self) -> None:
+        """Whoever waits for it would wait for ever: end."""
+        self._spawn(self.aclose())
 
     async def _until(self, condition: Callable[[], Any]) -> Any:
         """Wait until something is so after a turn, or the actor has ended; return what it is."""
@@ -86,22 +98,25 @@ class ActorTask(Actor, AsyncClosing):
 
     async def aclose(self) -> None:
         """End; what is at work is cancelled, and last of all who calls this, if it is at work."""
-        if self._is_closed:
-            return
+        caller = asyncio.current_task()
+        assert caller is not None
+        is_at_work = caller in self._tasks
+        self._tasks.discard(caller)
+        await super().aclose()
+        if is_at_work:
+            caller.cancel()
+
+    async def _close(self) -> None:
         self._is_closed = True
         if self._next_turn is not None:
             self._next_turn.cancel()
-        caller = asyncio.current_task()
-        tasks = self._tasks - {caller}
-        for task in tasks:
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        self._leave()
-        self._turn(time.monotonic())
-        self._changed.set()
-        await self._context.aclose()
-        if caller in self._tasks:
-            caller.cancel()
+        async with self._context:  # which is closed also where the loop ends meanwhile
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            self._changed.set()
+            self._leave()
+            self._turn(time.monotonic())
 
 
 def _look_at(sent: asyncio.Future[Any]) -> None:

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Self
 
-__all__ = ["AsyncClosing", "Closing"]
+__all__ = ["Closing"]
 
 
 class Closing(ABC):
@@ -23,17 +23,3 @@ class Closing(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-class AsyncClosing(ABC):
-    """Of an event loop."""
-
-    @abstractmethod
-    async def aclose(self) -> None:
-        """End; once more is no fault."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()

@@ -8,7 +8,7 @@ import inspect
 
 import zerohop.asyncio
 from zerohop.serving.asyncio_actor import ActorTask
-from zerohop.serving.closing import AsyncClosing
+from zerohop.serving.asyncio_closing import AsyncClosing
 from zerohop.serving.control.client import Asking, Working
 from zerohop.serving.control.frames import encode_call, parse_reply, result_of
 from zerohop.serving.errors import Malformed, NoAnswer
@@ -103,11 +103,10 @@ class ControlClient(Asking, AsyncClosing):
             del self._waiting[uid]
         return result_of(reply, operation)
 
-    async def aclose(self) -> None:
-        """Ask no more."""
+    async def _close(self) -> None:
         self._receiving.cancel()
-        await asyncio.gather(self._receiving, return_exceptions=True)
-        await self._context.aclose()
+        async with self._context:
+            await asyncio.gather(self._receiving, return_exceptions=True)
 
     async def _receive(self) -> None:
         while True:

@@ -124,6 +124,7 @@ class Channel:
         self.refusals: dict[str, ProtocolMismatch] = {}
         self._end_hung, self._requests_limit = end_hung, requests_limit
         self._context = zerohop.asyncio.Context()
+        self._context.linger = _LINGER_MS
         try:
             self._router = self._context.socket(zmq.ROUTER)
             self._router.router_mandatory = True  # or what has no room is thrown away
@@ -168,8 +169,6 @@ class Channel:
 
     async def aclose(self) -> None:
         """Say goodbye to the engines and end; what is open ends as ``EngineDead``."""
-        if self._is_closed:
-            return
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -184,9 +183,9 @@ class Channel:
             task.cancel()
         if self._coming is not None:
             self._coming.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._records.close()
-        await self._context.aclose(linger=_LINGER_MS)
+        async with self._context:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            self._records.close()
 
     def check_running(self) -> None:
         """Raise RuntimeError where there is nothing behind it, not yet or not any more."""

@@ -15,6 +15,7 @@ import contextlib
 from operator import index
 from typing import Any
 
+from zerohop.serving.asyncio_closing import AsyncClosing
 from zerohop.serving.engine.channel import Channel
 from zerohop.serving.engine.liveness import Patience
 from zerohop.serving.engine.messages import Request, UtilityCall
@@ -112,8 +113,11 @@ class RequestStream:
                 self._channel.loop.call_soon_threadsafe(self._channel.abandon, self._stream)
 
 
-class EngineClient:
+class EngineClient(AsyncClosing):
     """Gives requests to engines, and brings back what they make. On the running event loop.
+
+    Where it is closed it says goodbye to the engines, and every open stream and call ends as
+    ``EngineDead``.
 
     Args:
         endpoint: where requests are bound, which engines connect to. Unless given: a short ``ipc``
@@ -166,16 +170,7 @@ class EngineClient:
         self._channel.start()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
-    async def aclose(self) -> None:
-        """Say goodbye to the engines and end; every open stream and call ends as ``EngineDead``."""
+    async def _close(self) -> None:
         await self._channel.aclose()
 
     # What is known

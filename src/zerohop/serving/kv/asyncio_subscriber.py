@@ -11,7 +11,7 @@ from typing import Any
 import zerohop as zmq
 import zerohop.asyncio
 from zerohop.serving.actor import milliseconds_until
-from zerohop.serving.closing import AsyncClosing
+from zerohop.serving.asyncio_closing import AsyncClosing
 from zerohop.serving.kv.subscriber import SLICE, Following
 
 TYPE_CHECKING = False
@@ -69,10 +69,7 @@ class KvEventSubscriber(Following, AsyncClosing):
         finally:
             self._poll = None
 
-    async def aclose(self) -> None:
-        """Read no more; whoever waits for a delivery is told that there are no more."""
-        if self._is_closed:
-            return
+    async def _close(self) -> None:
         self._is_closed = True
         if self._poll is not None:
             self._poll.cancel()

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from zerohop.serving.closing import AsyncClosing, Closing
+from zerohop.serving.asyncio_closing import AsyncClosing
+from zerohop.serving.closing import Closing
 from zerohop.serving.control.asyncio_client import ControlClient
 from zerohop.serving.control.client import SyncControlClient
 from zerohop.serving.control.lmcache.frames import operation_in, ping_arguments
@@ -111,6 +112,5 @@ class LmcacheClient(_AskingARelease, AsyncClosing):
         arguments = ping_arguments(self._release, instance_id)
         return _is_well(await self.call("ping", *arguments), self._release)
 
-    async def aclose(self) -> None:
-        """Ask no more."""
+    async def _close(self) -> None:
         await self._client.aclose()
