@@ -190,6 +190,23 @@ def test_an_address_has_a_dialler_until_it_is_to_leave():
     assert not net.links.dialers.has(ADDRESS)
 
 
+def test_among_many_diallers_an_address_is_known_as_long_as_one_leads_there():
+    net = Network("PUSH")
+    dialers = net.links.dialers
+    made = [net.connect(f"tcp://127.0.0.1:{port}") for port in range(5000, 5040)]
+    assert dialers.has("tcp://127.0.0.1:5000")
+    late, again = net.connect("tcp://127.0.0.1:6000"), net.connect("tcp://127.0.0.1:5000")
+    assert dialers.has("tcp://127.0.0.1:6000")
+    for dialer in (late, *made[:-1]):
+        net.links.cut(dialer)
+    assert not dialers.has("tcp://127.0.0.1:6000")
+    assert not dialers.has("tcp://127.0.0.1:5001")
+    assert dialers.find(again.endpoint) is again
+    net.links.cut(again)
+    assert not dialers.has("tcp://127.0.0.1:5000")
+    assert dialers.has("tcp://127.0.0.1:5039")
+
+
 def test_the_driver_is_told_who_was_dropped_once():
     net = Network("PUSH")
     dialer = net.connect()

@@ -1000,7 +1000,7 @@ def test_close_ends_what_has_nothing_left_at_once():
     net.connect("tcp://127.0.0.1:6666")
     net.core.close()
     assert stranger in net.links.to_close
-    assert list(net.links.peers) == net.links.listeners == []
+    assert not [*net.links.peers, *net.links.listeners]
     net.talk()
     assert net.links.finished
 

@@ -92,15 +92,15 @@ def with_a_flush_left(elsewhere, context):
         return push
 
     push = loop.run_until_complete(flood())
-    waiting = push._core.links.room_for_others
+    links = push._core.links
     deadline = time.monotonic() + 8
-    while not waiting:
+    while not links.room_for_others:
         assert time.monotonic() < deadline
-        assert sum(len(peer.outbound) for peer in push._core.links.peers)
+        assert sum(len(peer.outbound) for peer in links.peers)
         loop.call_soon(loop.stop)
         loop.run_forever()
     loop.close()
-    assert waiting
+    assert links.room_for_others
     return push, pull
 
 

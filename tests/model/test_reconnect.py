@@ -55,7 +55,7 @@ class ReconnectMachine(RuleBasedStateMachine):
             self.noted = True
         for notes in (links.to_flush, links.to_write, links.to_resume):
             notes.clear()
-        assert links.to_close == []  # the peer does nothing wrong
+        assert not links.to_close  # the peer does nothing wrong
 
     def write(self, size):
         """The kernel takes up to so many octets."""

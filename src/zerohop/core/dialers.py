@@ -19,16 +19,20 @@ from zerohop.constants import Event
 from zerohop.core.link import Dialer
 from zerohop.core.peers import let_go
 from zerohop.core.reconnect import Failure, next_delay
+from zerohop.value import NOTHING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from zerohop.core.endpoint import Endpoint
     from zerohop.core.options import SocketOptions
     from zerohop.core.peers import Peers
     from zerohop.core.records import Records
     from zerohop.core.timers import Timers
+
+
+_FEW = 8  # connect()s: among so many one is looked for, and most sockets have one
 
 
 class Dialers:
@@ -56,9 +60,9 @@ class Dialers:
         records: Records,
     ) -> None:
         self.to_dial: list[Dialer] = []
-        self.dropped: list[Dialer] = []
+        self.dropped: list[Dialer] = NOTHING
         self._dialers: dict[Dialer, None] = {}
-        self._by_address: dict[str, dict[Dialer, None]] = {}
+        self._by_address: dict[str, dict[Dialer, None]] | None = None  # made for more than a few
         self.stopped: dict[Dialer, None] = {}
         self._peers = peers
         self._options = options
@@ -77,7 +81,7 @@ class Dialers:
 
     def find(self, endpoint: Endpoint) -> Dialer | None:
         """Return the one that leads there and is to stay; the first, where there are several."""
-        for dialer in self._by_address.get(str(endpoint), ()):
+        for dialer in self._same(str(endpoint)):
             if not dialer.leaving:
                 return dialer
         for dialer in self._dialers:  # its address may have been written otherwise
@@ -87,8 +91,18 @@ class Dialers:
 
     def has(self, address: str) -> bool:
         """Whether one of this very address is to stay."""
-        same = self._by_address.get(address)
-        return same is not None and any(not dialer.leaving for dialer in same)
+        same = self._same(address)
+        return bool(same) and any(not dialer.leaving for dialer in same)
+
+    def _same(self, address: str) -> Collection[Dialer]:
+        """Those of this very address."""
+        if len(self._dialers) <= _FEW:
+            return [dialer for dialer in self._dialers if dialer.address == address]
+        if self._by_address is None:
+            self._by_address = {}
+            for dialer in self._dialers:
+                self._by_address.setdefault(dialer.address, {})[dialer] = None
+        return self._by_address.get(address, ())
 
     def given_up(self, address: str) -> list[Dialer]:
         """Those of this very address that will not dial again, and were not asked to leave."""
@@ -101,11 +115,8 @@ class Dialers:
             self._options.connect_routing_id = b""  # libzmq: for the next connect only
         dialer = Dialer(endpoint, address, options)
         self._dialers[dialer] = None
-        same = self._by_address.get(address)
-        if same is None:
-            self._by_address[address] = {dialer: None}
-        else:
-            same[dialer] = None
+        if self._by_address is not None:
+            self._by_address.setdefault(address, {})[dialer] = None
         if not options.immediate:
             peer = dialer.peer = self._peers.new(conflate=options.conflate)
             peer.connect_routing_id = options.connect_routing_id
@@ -155,9 +166,7 @@ class Dialers:
 
     def mend(self) -> None:
         """See that each has a link, a time to dial, or is to be dialled now: see ``io.mending``."""
-        self._by_address = {}
-        for dialer in self._dialers:
-            self._by_address.setdefault(dialer.address, {})[dialer] = None
+        self._by_address = None
         self.stopped = {dialer: None for dialer in self._dialers if dialer.stopped}
         for dialer in list(self._dialers):
             if dialer.link is not None or dialer.due_at is not None or dialer in self.to_dial:
@@ -170,11 +179,13 @@ class Dialers:
     def drop(self, dialer: Dialer) -> None:
         """Forget a connect(): no more dialling, and the pattern loses the peer."""
         if dialer in self._dialers:  # what a signal handler interrupts here is done the next time
-            same = self._by_address.get(dialer.address, {})
-            same.pop(dialer, None)
-            if not same:
-                self._by_address.pop(dialer.address, None)
+            if self._by_address is not None:
+                same = self._by_address.get(dialer.address, {})
+                same.pop(dialer, None)
+                if not same:
+                    self._by_address.pop(dialer.address, None)
             self.stopped.pop(dialer, None)
+            self.dropped = self.dropped or []
             self.dropped.append(dialer)
             del self._dialers[dialer]
         if dialer in self.to_dial:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     AnyConnection: TypeAlias = Connection | RawConnection
 
+NOT_REPORTED: frozenset[str] = frozenset()
+"""Of no trouble has the log heard yet. (Each empty ``frozenset()`` is another object.)"""
+
 _WITH_IDENTITY = frozenset({SocketType.REQ, SocketType.DEALER, SocketType.ROUTER})
 
 
@@ -42,7 +45,7 @@ class Listener:
         self.endpoint = endpoint
         self.options = options
         self.last_error: Exception | None = None
-        self.reported: frozenset[str] = frozenset()
+        self.reported = NOT_REPORTED
 
 
 class Dialer:
@@ -83,7 +86,7 @@ class Dialer:
         self.leaving = False
         self.last_error: Exception | None = None
         self.handshakes = 0
-        self.reported: frozenset[str] = frozenset()
+        self.reported = NOT_REPORTED
 
     @property
     def reconnects(self) -> int:

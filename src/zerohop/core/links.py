@@ -20,11 +20,12 @@ from functools import cache
 from zerohop.constants import Event, SocketType
 from zerohop.core import output
 from zerohop.core.dialers import Dialers
-from zerohop.core.link import Dialer, Link, Listener, open_connection
+from zerohop.core.link import NOT_REPORTED, Dialer, Link, Listener, open_connection
 from zerohop.core.peers import Peers, let_go, put_back
 from zerohop.core.records import Records
 from zerohop.core.timers import Timers
 from zerohop.errors import HandshakeError, ProtocolError
+from zerohop.value import NOTHING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,15 +78,15 @@ class Links:
         self.records = Records(socket_type)
         self.timers = Timers()
         self.dialers = Dialers(self.peers, options, jitter, self.timers, self.records)
-        self.listeners: list[Listener] = []
+        self.listeners: list[Listener] = NOTHING
         self.open_links: dict[Link, None] = {}
         self.to_dial = self.dialers.to_dial
         self.to_flush = self.peers.to_flush
         self.to_write: list[Link] = []
         self.to_resume = self.peers.to_resume
-        self.to_close: list[Link] = []
+        self.to_close: list[Link] = NOTHING
         self.room = self.peers.room
-        self.room_for_others: list[Peer] = []
+        self.room_for_others: list[Peer] = NOTHING
         self.monitors = self.records.monitors
         self.reports = self.records.reports
         self.encoder = output.BatchEncoder() if socket_type in _FANS_OUT else _KEEPS_NOTHING
@@ -194,7 +195,7 @@ class Links:
             source.handshakes += 1
             source.attempt = 0
             source.last_error = None
-            source.reported = frozenset()
+            source.reported = NOT_REPORTED
             peer.connect_routing_id = source.options.connect_routing_id
         link.handshaken = True
         link.shares = self.socket_type in _FANS_OUT and link.connection.plain
@@ -368,6 +369,7 @@ class Links:
 
     def _close(self, link: Link) -> None:
         if not link.closing:
+            self.to_close = self.to_close or []
             self.to_close.append(link)
             link.closing = True
 
@@ -376,7 +378,7 @@ class Links:
 
         Inproc peers have left before (``Inproc.close``).
         """
-        self.listeners.clear()
+        self.listeners = NOTHING
         for dialer in list(self.dialers):
             self.hang_up(dialer)
         for link in list(self.open_links):
@@ -402,7 +404,7 @@ class Links:
         """
         for link in self.open_links:
             if link.closing and link not in self.to_close:
-                self.to_close.append(link)
+                self.to_close = [*self.to_close, link]
             elif link.handshaken and not link.closing:
                 for topic in self.pattern.topics():
                     link.connection.send_subscription(topic, subscribe=True)

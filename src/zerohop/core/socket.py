@@ -389,7 +389,7 @@ class SocketCore:
     def listen(self, endpoint: str) -> Listener:
         """The driver has bound a tcp or ipc listener; ``endpoint`` is what it resolved to."""
         listener = Listener(endpoint, self.options.frozen())
-        self.links.listeners.append(listener)
+        self.links.listeners = [*self.links.listeners, listener]
         self.last_endpoint = endpoint
         return listener
 

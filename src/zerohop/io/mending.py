@@ -78,7 +78,7 @@ def _mend_connections(driver: SocketDriver) -> None:
             driver.stop_listening(listener, acceptor)
         else:
             acceptor.mend()
-    links.listeners[:] = [each for each in links.listeners if each in driver._acceptors]
+    links.listeners = [each for each in links.listeners if each in driver._acceptors]
     for dialer, dialing in list(driver._dialings.items()):
         dialing.close()
         del driver._dialings[dialer]

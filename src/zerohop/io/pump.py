@@ -127,7 +127,7 @@ class Pump:
             dialing.start()
         links = core.links
         links.to_flush += links.room_for_others  # they wait for a turn that will not come
-        links.room_for_others.clear()
+        links.room_for_others = NOTHING
         links.timers.stale = True
         self.pump()
 
@@ -375,7 +375,8 @@ class Pump:
 
     def flush_later(self, peer: Peer) -> None:
         """Go on writing in the loop's next turn: others are waiting for theirs."""
-        waiting = self.core.links.room_for_others
+        links = self.core.links
+        links.room_for_others = waiting = links.room_for_others or []
         waiting.append(peer)
         # Not whether _later is set: a signal handler may be called back before that.
         if len(waiting) == 1 and self.loop is not None:
@@ -386,7 +387,7 @@ class Pump:
             self._later = None
             links = self.core.links
             links.to_flush += links.room_for_others
-            links.room_for_others.clear()
+            links.room_for_others = NOTHING
             self.pump()
 
     def _resume(self) -> None:
@@ -522,7 +523,7 @@ class Pump:
         self._timer = self._later = None
         links = self.core.links
         links.to_flush += links.room_for_others
-        links.room_for_others.clear()
+        links.room_for_others = NOTHING
         links.timers.stale = True
 
     # The end
