@@ -257,6 +257,24 @@ def test_what_is_at_work_on_a_loop_ends_with_the_actor():
     run(body())
 
 
+def test_what_the_last_turn_begins_on_a_loop_ends_with_the_actor():
+    class ListensLate(OnALoop):
+        def _leave(self):
+            self.late = self._context.socket(zmq.PULL)
+            self._listen(self.late, self._take)
+
+    async def body():
+        complaints = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, it: complaints.append(it))
+        actor = ListensLate()
+        await actor.aclose()
+        await until(lambda: asyncio.all_tasks() == {asyncio.current_task()})
+        assert actor.late.closed
+        assert complaints == []
+
+    run(body())
+
+
 def test_what_is_at_work_on_a_loop_may_end_its_actor_and_ends_after_it():
     async def body():
         ended = []

@@ -49,7 +49,10 @@ class ActorTask(Actor, AsyncClosing):
             raise
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Have something done that ends with the actor."""
+        """Have something done that ends with the actor; nothing, once that has ended."""
+        if self._is_closed:
+            work.close()
+            return
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
