@@ -129,8 +129,7 @@ class Socket(SocketBase):
         track: bool = False,
         routing_id: int | None = None,
         group: str | None = None,
-        *,
-        timeout: float | None = None,
+        timeout: float | None = None,  # by name; the interpreter is slower at names alone
     ) -> Awaitable[Any]:
         """Send one part: a message, or with SNDMORE the first parts of one.
 
@@ -230,8 +229,7 @@ class Socket(SocketBase):
         flags: int = 0,
         copy: bool = True,
         track: bool = False,
-        *,
-        timeout: float | None = None,
+        timeout: float | None = None,  # by name, as in send
     ) -> Any:
         """Receive one part; ``RCVMORE`` says whether its message has more.
 
@@ -280,8 +278,7 @@ class Socket(SocketBase):
         flags: int = 0,
         copy: bool = True,
         track: bool = False,
-        *,
-        timeout: float | None = None,
+        timeout: float | None = None,  # by name, as in send
     ) -> Any:
         """Receive a whole message: the list of its parts. Otherwise as :meth:`recv`."""
         receiving = self._receiving
