@@ -383,6 +383,39 @@ def test_an_engine_that_says_goodbye_ends_what_it_had(place):
     run(body())
 
 
+def test_what_an_engine_has_made_is_read_before_that_it_is_gone(place):
+    begun, gone = threading.Event(), threading.Event()
+
+    def loop(endpoint):
+        with EngineServer(endpoint, engine="e0") as server:
+            requests = server.receive(10).requests
+            begun.set()
+            for step in range(100 if requests else 0):
+                server.send_step([Delta(requests[0].number, [step])])
+        gone.set()
+
+    async def read_into(tokens, stream):
+        async for delta in stream:
+            tokens += delta.token_ids
+
+    async def body():
+        async with EngineClient(place.free(), patience=PATIENT) as client:
+            engine = threading.Thread(target=loop, args=(client.endpoint,))
+            engine.start()
+            try:
+                await client.wait_for_engines(timeout=10)
+                stream, tokens = client.generate(None), []
+                await until(begun.is_set)
+                assert gone.wait(10)  # the loop stands still meanwhile
+                with pytest.raises(EngineDead, match="it was closed"):
+                    await read_into(tokens, stream)
+            finally:
+                await asyncio.to_thread(engine.join)
+            assert tokens == list(range(100))
+
+    run(body())
+
+
 def test_a_client_that_closes_ends_its_streams_and_calls_and_the_engine_lets_go(ask):
     async def body(client, engine):
         stream = client.generate({"tokens": None})
