@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.kit.traffic import fill
+
 
 async def test_a_request_is_answered(net, zmq):
     rep, req = net.socket(zmq.REP), net.socket(zmq.REQ)
@@ -212,3 +214,49 @@ async def test_a_chain_of_devices_brings_the_reply_back(net, zmq, bodies):
         for front, back in zip(reversed(fronts), reversed(backs)):
             await front.send_multipart(await back.recv_multipart())
         assert await req.recv_multipart() == [b"re", *bodies]
+
+
+# -- what is no request
+
+
+async def by_waiting(net, zmq, rep):
+    return await rep.recv()
+
+
+async def by_polling(net, zmq, rep):
+    assert await rep.poll(5000)
+    return await rep.recv()
+
+
+async def by_asking_again_and_again(net, zmq, rep):
+    async def ask():
+        try:
+            return await rep.recv(zmq.DONTWAIT)
+        except zmq.Again:
+            return b""
+
+    return await net.eventually(ask)
+
+
+@pytest.mark.parametrize("ask", [by_waiting, by_polling, by_asking_again_and_again])
+@pytest.mark.parametrize("already_full", [False, True])
+async def test_a_queue_full_of_what_is_no_request_does_not_stop_the_requests_behind(
+    net, zmq, ask, already_full
+):
+    rep, dealer = net.socket(zmq.REP, rcvhwm=5), net.socket(zmq.DEALER)
+    await net.link(rep, dealer)
+    for _ in range(40):
+        await dealer.send(bytes(5000))  # no empty frame precedes it
+    await dealer.send_multipart([b"", b"question"])
+    if already_full:
+        await net.tick(0.1)
+    assert await ask(net, zmq, rep) == b"question"
+
+
+@pytest.mark.over("inproc")
+async def test_what_is_no_request_and_was_looked_at_leaves_room_for_more(net, zmq):
+    rep, dealer = net.socket(zmq.REP, rcvhwm=2), net.socket(zmq.DEALER, sndhwm=2)
+    await net.link(rep, dealer)
+    await fill(zmq, dealer, 100)
+    assert not await rep.poll(0)
+    assert await dealer.poll(2000, zmq.POLLOUT)

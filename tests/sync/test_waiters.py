@@ -14,17 +14,23 @@ from zerohop.sync.waiters import AT_ONCE, IN, NEWS, OUT, OVER, POLLER, Waiters
 
 
 class Core:
-    """A socket's readiness, as a test says it; and whether it has connections."""
+    """A socket's readiness, as a test says it; whether it has connections; who has room again."""
 
     now = 0
 
     def __init__(self):
-        self.links = SimpleNamespace(open_links={})
+        self.links = SimpleNamespace(open_links={}, to_resume=[])
+        self.context = SimpleNamespace(writable=[])
+        self.driver = SimpleNamespace(go_on_soon=self.go_on_soon)
+        self.told = 0
 
-    def ready(self):
+    def ready(self, wanted):
         if self.now is None:
             raise ZMQError(Errno.ENOTSOCK)
-        return self.now
+        return self.now & wanted
+
+    def go_on_soon(self):
+        self.told += 1
 
 
 @pytest.fixture
@@ -85,6 +91,18 @@ def test_who_leaves_something_wakes_the_next(waiters, reactor, core):
     core.now = 0
     waiters.remove(made[1])
     assert done(made) == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    "who", [lambda core: core.links.to_resume, lambda core: core.context.writable]
+)
+def test_who_has_got_room_by_it_that_somebody_looked_goes_on_soon(waiters, core, who):
+    core.now = IN | OUT
+    assert waiters.ready(OUT) == OUT
+    assert core.told == 0
+    who(core).append("a peer")
+    assert waiters.ready(IN) == IN
+    assert core.told == 1
 
 
 def test_news_wake_who_waits_for_anything_at_all(waiters, reactor):

@@ -68,7 +68,6 @@ class Receiving:
         self.over = False
         self.line = Line()
         self.looks_back = 8
-        turns.new_turn.append(self._new_turn)
         self._returned = Returned(driver.core)
 
     def receive(
@@ -98,6 +97,8 @@ class Receiving:
             try:
                 message, key = self._take_or_look(part=part, look=wait != 0)
             except Again as error:
+                if self._core.links.to_resume or self._core.context.writable:
+                    self._driver.go_on_soon()
                 if wait == 0:  # who asks again and again shall not starve the loop, and himself
                     return failed_later(error) if self.count(loop) else failed(loop, error)
                 return self._wait(loop, wait, convert, part=part)
@@ -206,7 +207,8 @@ class Receiving:
         if lane is not None and lane.full and not self.inproc:
             self.limit = min(self.limit, self.number + len(lane.messages) - lane.resume_at - 1)
 
-    def _new_turn(self, credit: int) -> None:
+    def new_turn(self, credit: int) -> None:
+        """A turn begins, which gives no more than this."""
         limit = self.number + credit
         if self.over or self.limit > limit:
             self.over = False

@@ -26,6 +26,7 @@ class ContextIO:
         core: the pure part.
         drivers: of every socket that is not yet released, lingering ones too.
         reactor: the loop of the blocking sockets and of ends that are waited for, once needed.
+        handing_over: :meth:`hand_over` is at work, and sees every note that is left meanwhile.
     """
 
     def __init__(self) -> None:
@@ -33,7 +34,7 @@ class ContextIO:
         self.core = ContextCore()
         self.drivers: set[SocketDriver] = set()
         self.reactor: Reactor | None = None
-        self._handing_over = False
+        self.handing_over = False
         _contexts.add(self)
 
     def interrupted(self) -> None:
@@ -56,9 +57,9 @@ class ContextIO:
 
         A woken socket may cause new notes; the outermost call deals with them all.
         """
-        if self._handing_over:
+        if self.handing_over:
             return
-        self._handing_over = True
+        self.handing_over = True
         try:
             while True:
                 touched = self.core.hand_over()
@@ -71,7 +72,7 @@ class ContextIO:
                     elif driver is not None:
                         driver.woken()
         finally:
-            self._handing_over = False
+            self.handing_over = False
 
 
 _contexts: weakref.WeakSet[ContextIO] = weakref.WeakSet()

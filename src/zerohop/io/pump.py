@@ -208,6 +208,8 @@ class Pump:
             raise
         finally:
             self._pumping = False
+        if links.to_resume or (shared.writable and not self.context.handing_over):
+            self.go_on_soon()
         if self._descriptor is not None:
             self._descriptor.show()
         if self.front is None and core.closed and self in self.context.drivers:
@@ -241,6 +243,8 @@ class Pump:
             self._pumping = False
         if more or self._again:
             self.pump()
+        elif links.to_resume or self.context.core.writable:
+            self.go_on_soon()
 
     def write_alone(self) -> bool:
         """As :meth:`pump`, where one message was sent to one peer, and nobody waits.
@@ -423,8 +427,17 @@ class Pump:
         """Something happened through another socket's call; lock held, any thread."""
         if self._thread is None or self._thread == threading.get_ident():
             self.pump()
-            return
-        assert self.loop is not None
+        else:
+            self.go_on_soon()
+
+    def go_on_soon(self) -> None:
+        """Pump in the loop's next turn; lock held, any thread.
+
+        Also where whoever asked for a message has made room, and got none: what no REP can answer
+        is thrown away then. Not at once: there may be no end of it, and others want their turn.
+        """
+        if self.loop is None:
+            return  # attach() pumps
         try:
             self.loop.call_soon_threadsafe(self._on_woken)
         except RuntimeError:

@@ -174,7 +174,7 @@ class Front:
             if way is not None and not way[0].full:
                 return OUT
         with self._lock:
-            return self._core.ready(wanted) & wanted
+            return self.waiters.ready(wanted) & wanted
 
     # Waiting
 

@@ -64,7 +64,7 @@ class WaitMethods(InsightMethods, SocketOptionAccess):
             return ready
         seconds = None if timeout is None or timeout < 0 else timeout / 1000
         return self._wait_until(
-            lambda: self._core.ready(wanted) & wanted, wanted | POLLER, seconds, warn_of=wanted
+            lambda: self._front.ready(wanted), wanted | POLLER, seconds, warn_of=wanted
         )
 
     def wait_connected(self, timeout: float | None = None) -> None:

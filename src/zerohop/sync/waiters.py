@@ -77,6 +77,9 @@ class Waiters:
         Returns:
             The deadline for the next wait, if the core still says no: ``OVER`` when it has passed.
         """
+        core = self._core
+        if core.links.to_resume or core.context.writable:  # as in ready()
+            core.driver.go_on_soon()
         if deadline == AT_ONCE:
             self._reactor.poll()
             return OVER
@@ -86,7 +89,7 @@ class Waiters:
         waiter.done = False
         waiter.lookout = (
             self._lookout or self._first_lookout()
-            if self._reactor.moment and self._core.links.open_links
+            if self._reactor.moment and core.links.open_links
             else None
         )
         waiting = self.waiting
@@ -124,11 +127,19 @@ class Waiters:
         if self.waiting:
             self.wake()
 
+    def ready(self, wanted: int) -> int:
+        """As ``core.ready``, which may have thrown away what cannot be received, and made room."""
+        core = self._core
+        ready = core.ready(wanted)
+        if core.links.to_resume or core.context.writable:
+            core.driver.go_on_soon()
+        return ready
+
     def wake(self) -> None:
         """Wake those whose wait is over."""
         waiting = self.waiting
         try:
-            ready = self._core.ready() | NEWS
+            ready = self.ready(IN | OUT) | NEWS
         except ZMQError:  # closed, or the context is terminated: everybody shall hear of it
             self.wake_all()
             return
