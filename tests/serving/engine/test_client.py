@@ -875,6 +875,18 @@ def test_what_ends_the_loop_in_a_reader_does_not_end_the_reading(place):
         loop.close()
 
 
+def test_a_client_runs_once(place):
+    async def body():
+        client = EngineClient(place.free())
+        async with client:
+            with pytest.raises(RuntimeError, match="runs once"):
+                await client.__aenter__()
+        with pytest.raises(RuntimeError, match="runs once"):
+            await client.__aenter__()
+
+    run(body())
+
+
 def test_a_client_that_is_not_running_says_so(place):
     async def body():
         client = EngineClient(place.free())

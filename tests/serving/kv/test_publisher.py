@@ -1,5 +1,6 @@
 """The publisher against readers written by hand: vLLM's forms, slow readers, old questions."""
 
+import os
 import threading
 import time
 
@@ -227,6 +228,34 @@ def test_where_nothing_is_sent_any_more_the_blocks_are_brought_up_to_date_unaske
         publisher.publish([stored(at, 1)])
     wait_for(lambda: len(publisher._table._blocks) == 20)
     assert not publisher._table.pending
+
+
+def test_where_sending_never_ceases_no_more_is_put_off_than_may_wait_to_be_sent(
+    places, monkeypatch
+):
+    monkeypatch.setattr(
+        "zerohop.serving.kv.publisher._QUIET", SECONDS
+    )  # so that it never comes to that
+    with KvEventPublisher(places.free(), replay=places.free(), max_queue=10) as made:
+        for at in range(100):
+            made.publish([stored(at, 1)])
+            assert made.flush(SECONDS)
+        wait_for(lambda: len(made._table.pending) <= 10)
+        assert len(made._table._blocks) >= 90
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # Python 3.12
+def test_in_a_child_of_fork_it_is_closed(publisher):
+    child = os.fork()
+    if child == 0:
+        try:
+            publisher.publish([])
+        except zmq.ZMQError as error:
+            os._exit(error.errno == zmq.ENOTSOCK)
+        finally:
+            os._exit(2)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 1
 
 
 def test_what_cannot_be_encoded_has_a_number_and_spoils_snapshots_until_a_clear(publisher):

@@ -80,7 +80,9 @@ class KvEventPublisher(Closing):
         replay: endpoint to bind the ROUTER to, for replays and snapshots; ``None``: there are none.
         topic: goes before each batch; llm-d wants ``kv@<pod>@<model>``.
         dp_rank: of this engine; ``None`` sends nil.
-        bind: whether ``endpoint`` is bound or connected; ``None``: see :func:`binds`.
+        bind: whether ``endpoint`` is bound or connected. ``None``: as vLLM does it, so that
+            ``ipc``, free ports and wildcards (``tcp://*:5557``) are bound, and an address
+            (``tcp://127.0.0.1:5557``) is connected to, which the log then says.
         events: ``"map"``, vLLM's current form, or ``"array"`` for older readers.
         hashes: ``"int"`` or ``"as_is"``.
         buffer: how many batches can be replayed.
@@ -142,6 +144,12 @@ class KvEventPublisher(Closing):
                 self._pub.bind(endpoint)
                 self.endpoint: str = self._pub.last_endpoint.decode()
             else:
+                if bind is None:
+                    _log.warning(
+                        "the publisher connects to %s, where a reader has to be bound; "
+                        "with bind=True it is bound, with bind=False this is not said",
+                        endpoint,
+                    )
                 self._pub.connect(endpoint)
                 self.endpoint = endpoint
             if replay is not None:
@@ -185,7 +193,7 @@ class KvEventPublisher(Closing):
         if ts is None:
             ts = time.time()
         with self._lock:
-            if self._is_closed:
+            if self._is_closed or self._pub.closed:  # as all sockets are in a child of fork
                 raise zmq.ZMQError(zmq.ENOTSOCK)
             seq = self._next_seq
             self._next_seq = seq + 1
