@@ -1,6 +1,7 @@
 """Turns: what is written at once, when the clock is looked at, when it is time to yield."""
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -22,6 +23,17 @@ class Ground:
         self.is_alone = False
         self.lock = threading.RLock()
         self.turns = Turns(self)
+        self.turns.front, self.turns.answers = self, True
+        self.answer = 0
+        self.is_waited_for = False
+
+    def answers(self):
+        """The front's."""
+        return self.answer
+
+    def waited_for(self):
+        """The front's."""
+        return self.is_waited_for
 
     def pump(self):
         """The driver's."""
@@ -85,7 +97,7 @@ def test_a_lone_message_goes_the_short_way(ground):
 
 def test_where_somebody_waits_a_lone_message_goes_as_any_other(ground):
     ground.is_alone = True
-    ground.turns.waited_for = lambda: True
+    ground.is_waited_for = True
     assert ground.send()
     assert ground.writes == [100.0]
     assert not ground.alone
@@ -126,15 +138,15 @@ def test_what_a_loop_left_unwritten_when_it_ended_does_not_hold_back_what_is_sen
 
 
 def test_the_answer_to_the_last_question_goes_at_once_whatever_was_written_before(ground):
-    ground.turns.answers = lambda: LAST
+    ground.answer = LAST
     for _ in range(10):
         assert ground.send(after=1e-6)
 
 
 def test_answers_to_questions_before_the_last_go_with_it(ground):
-    ground.turns.answers = lambda: MORE
+    ground.answer = MORE
     assert not any(ground.send(after=1e-6) for _ in range(7))
-    ground.turns.answers = lambda: LAST
+    ground.answer = LAST
     assert ground.send(after=1e-6)
     assert len(ground.writes) == 1
 
@@ -143,12 +155,12 @@ def test_a_slow_program_does_not_keep_an_answer_back_for_the_next(ground):
     ground.spend()
     ground.spend(after=100 * TURN)  # it works for long on each message
     ground.come_round()
-    ground.turns.answers = lambda: MORE
+    ground.answer = MORE
     assert ground.send(after=1e-3)
 
 
 def test_who_answers_without_ever_waiting_is_told_when_it_is_time_to_yield(ground):
-    ground.turns.answers = lambda: LAST
+    ground.answer = LAST
     ground.send()
     assert not ground.turns.late
     ground.send(after=2 * TURN)
@@ -223,7 +235,7 @@ def test_what_writing_takes_is_no_work_of_the_programs(ground):
 
 def test_credit_that_is_left_at_the_end_of_a_turn_is_no_more_than_the_next_turn_gives(ground):
     left = []
-    ground.turns.new_turn.append(left.append)
+    ground.turns.directions = (SimpleNamespace(new_turn=left.append),)
     ground.spend()
     ground.come_round()
     ground.spend()

@@ -58,7 +58,7 @@ def test_a_load_balancer_sends_to_everybody_who_is_here_again():
     balancer = LoadBalancer()
     lost, doubled, gone = (new_peer() for _ in range(3))
     balancer._ready.extend([doubled, gone])
-    balancer._stopped.add(doubled)
+    balancer._stopped = {doubled}
     balancer.mend([lost, doubled])
     for message in (b"1", b"2", b"3"):
         balancer.send(message)

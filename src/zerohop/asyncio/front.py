@@ -53,9 +53,10 @@ class Front:
         self._turns = Turns(driver)
         self.sending = Sending(self, driver, self._turns)
         self.receiving = Receiving(self, driver, self._turns)
-        if driver.core.pattern.can_receive and driver.core.pattern.can_send:
-            self._turns.answers = self._answers
-        self._turns.waited_for = self._waited_for
+        self._turns.front = self
+        self._turns.directions = self.sending, self.receiving
+        # Who only sends answers nobody.
+        self._turns.answers = driver.core.pattern.can_receive and driver.core.pattern.can_send
         self._answered = 0
         self._conditions: Conditions | None = None  # few programs wait for any
         self.vigil: Vigil | None = None
@@ -119,11 +120,11 @@ class Front:
         """As :meth:`activity`, where messages have come and nothing else has changed."""
         return self.activity()
 
-    def _waited_for(self) -> bool:
+    def waited_for(self) -> bool:
         """Whether somebody has to be looked at when something was sent."""
         return self.busy or self._driver.front is not self
 
-    def _answers(self) -> int:
+    def answers(self) -> int:
         """What is sent now: see :class:`Turns`."""
         number = self.receiving.number
         if number == self._answered:

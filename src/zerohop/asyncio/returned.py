@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
+from zerohop.value import NOTHING
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -37,10 +39,10 @@ class Returned:
 
     def __init__(self, core: SocketCore) -> None:
         self._core = core
-        self.numbers: list[int] = []
+        self.numbers: list[int] = NOTHING
         self._parts: dict[int, list[int]] = {}  # of those that are back in part: their indexes
         self._begun = -1  # the number of the message that is received part by part
-        self._indexes: list[int] = []  # of its parts that are back: they are the next ones
+        self._indexes: list[int] = NOTHING  # of its parts that are back: they are the next ones
         self._next = 0  # the index of its next part that was never taken
 
     def key(self, number: int, value: Message, *, begun: bool) -> Key:
@@ -80,6 +82,7 @@ class Returned:
         if number != self._begun:
             self._put_parts(number, parts, indexes)
             return
+        self._indexes = self._indexes or []
         for part, index in zip(parts, indexes, strict=True):
             at = bisect_left(self._indexes, index)
             self._indexes.insert(at, index)
@@ -133,7 +136,7 @@ class Returned:
 
     def _place(self, number: int) -> int:
         """How many messages are back that come before this one."""
-        numbers = self.numbers
+        self.numbers = numbers = self.numbers or []
         received = len(numbers) - self._core.returned
         if received > 0:  # meanwhile, through a shadow
             for gone in numbers[:received]:

@@ -70,7 +70,6 @@ class Sending:
         self._given = 0  # what the credit was when it was last looked at
         self.line = Line()
         self.looks_back = 8
-        turns.new_turn.append(self._new_turn)
 
     def send(
         self, message: Message, flags: int, timeout: float | None, *, result: Any = None
@@ -156,7 +155,8 @@ class Sending:
                 credit = max(0, min(credit, lane.hwm - 1 - len(lane.messages)))
         self.credit = credit
 
-    def _new_turn(self, credit: int) -> None:
+    def new_turn(self, credit: int) -> None:
+        """A turn begins, which gives no more than this."""
         if self.credit > credit:
             self._given -= self.credit - credit
             self.credit = credit

@@ -20,7 +20,7 @@ from time import monotonic  # not the loop's: uvloop's clock stands still during
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
+    from typing import Any
 
     from zerohop.io.driver import SocketDriver
 
@@ -39,10 +39,12 @@ class Turns:
 
     Attributes:
         credit: operations until :meth:`spend` shall be called again.
-        answers: what is sent now: ``MORE``, ``LAST``: something was received since the last was
-            sent, and more, or nothing more, waits to be; 0: it is no answer.
-        waited_for: whether anybody waits for what may come of sending.
-        new_turn: called with the credit, at most, of whoever has not used his up.
+        front: tells by ``answers()`` what is sent now: ``MORE``, ``LAST``: something was received
+            since the last was sent, and more, or nothing more, waits to be; 0: it is no answer. And
+            by ``waited_for()`` whether anybody waits for what may come of sending. (No bound
+            methods: each would be one more object of a thousand sockets.)
+        answers: whether it has to be asked for the first.
+        directions: those whose ``new_turn`` is called with the credit that they have, at most.
         running: the loop was asked to call at the end of the turn.
         unwritten: octets that were sent and are left to be written later.
         late: it was time to yield when :meth:`write_at_once` has looked.
@@ -51,15 +53,15 @@ class Turns:
 
     __slots__ = (
         "_driver", "_grant", "_moment", "_started", "_writing", "_wrote_at", "answers",
-        "credit", "late", "new_turn", "resumed", "running", "unwritten", "waited_for",
+        "credit", "directions", "front", "late", "resumed", "running", "unwritten",
     )  # fmt: skip
 
     def __init__(self, driver: SocketDriver) -> None:
         self._driver = driver
         self._grant = self.credit = _QUICK
-        self.answers: Callable[[], int] = int  # never
-        self.waited_for: Callable[[], bool] = bool  # nobody does
-        self.new_turn: list[Callable[[int], object]] = []
+        self.front: Any = None
+        self.answers = False
+        self.directions: tuple[Any, ...] = ()
         self._started = 0.0
         self._writing = 0.0  # seconds of this turn
         self._wrote_at = 0.0  # when that began
@@ -77,7 +79,7 @@ class Turns:
         the end of its turn. So it is now and then in any case, to find out whether it still comes
         round; unless a receive had to wait meanwhile, which shows it.
         """
-        answers = self.answers()
+        answers = self.front.answers() if self.answers else 0
         running = self.running is not None
         if running and answers != LAST:
             return False
@@ -136,7 +138,7 @@ class Turns:
         self.unwritten = 0
         self._wrote_at = now
         driver = self._driver
-        if self.waited_for() or not driver.write_alone():
+        if self.front.waited_for() or not driver.write_alone():
             driver.pump()
         took = monotonic() - now
         self._writing += took
@@ -154,8 +156,8 @@ class Turns:
         """The loop that would have called is gone; on the next, the driver writes all there is."""
         self.running = None
         self.unwritten = 0
-        for begin in self.new_turn:
-            begin(self._grant)
+        for direction in self.directions:
+            direction.new_turn(self._grant)
 
     def _begin(self, loop: asyncio.AbstractEventLoop, now: float) -> None:
         self._started = now
@@ -169,8 +171,8 @@ class Turns:
             self.running = None
             started = self._started
             stream = self.unwritten > _STREAM
-            for begin in self.new_turn:
-                begin(self._grant)
+            for direction in self.directions:
+                direction.new_turn(self._grant)
             now = monotonic()
             self.write(now)
             # The first message of a stream's next turn need not go alone.

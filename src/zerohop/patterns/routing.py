@@ -215,7 +215,7 @@ class LoadBalancer:
 
     def __init__(self) -> None:
         self._ready: deque[Peer] = deque()  # the next one to be used first
-        self._stopped: set[Peer] = set()
+        self._stopped: set[Peer] = NOTHING
 
     @property
     def lane(self) -> Pipe | None:
@@ -260,7 +260,7 @@ class LoadBalancer:
             peer = ready[0]
             pipe = peer.outbound
             if pipe.full:
-                self._stopped.add(ready.popleft())
+                self._stop_first()
                 continue
             messages = pipe.messages
             messages.append(message)
@@ -280,8 +280,13 @@ class LoadBalancer:
         while ready:
             if not ready[0].outbound.full:
                 return True
-            self._stopped.add(ready.popleft())
+            self._stop_first()
         return False
+
+    def _stop_first(self) -> None:
+        """Move the first of the ready peers, found full, to where it belongs."""
+        self._stopped = self._stopped or set()
+        self._stopped.add(self._ready.popleft())
 
 
 def fan_out(message: Message, peers: Iterable[Peer]) -> None:
