@@ -44,6 +44,19 @@ def test_a_wrong_command_line_is_told(arguments, capsys):
     assert "error:" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--speed", "fast"], "argument --speed: 'fast' is no number"),
+        (["--wait", "1.5"], "argument --wait: '1.5' is no whole number"),
+    ],
+)
+def test_what_is_no_number_is_told_in_words(arguments, told, capsys):
+    with pytest.raises(SystemExit):
+        main(["kv", "play", "file", *arguments])
+    assert told in capsys.readouterr().err
+
+
 def test_help_is_no_failure(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["kv", "tail", "--help"])

@@ -169,14 +169,20 @@ def _add_topic_count_bind(command: argparse.ArgumentParser) -> None:
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
+    try:
+        seconds = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
     if not 0 < seconds < 1e6:
         raise argparse.ArgumentTypeError(f"{text} is not above 0")
     return seconds
 
 
 def _number(text: str) -> int:
-    number = int(text)
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
     if number < 0:
         raise argparse.ArgumentTypeError(f"{text} is below 0")
     return number

@@ -69,7 +69,7 @@ def _cut(path, whole, size):
     ],
 )
 def test_what_is_no_recording_is_refused(path, octets):
-    with pytest.raises(Malformed):
+    with pytest.raises(Malformed, match="is no recording of KV events"):
         BatchRecording(_write(path, octets))
 
 

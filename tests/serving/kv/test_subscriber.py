@@ -154,7 +154,7 @@ class Dropping:
     """A PUB that some numbers never leave."""
 
     def __init__(self, pub, numbers):
-        self._pub, self._numbers = pub, numbers
+        self._pub, self._numbers, self.closed = pub, numbers, False
 
     def send_multipart(self, frames):
         if int.from_bytes(frames[1], "big") not in self._numbers:
@@ -266,6 +266,19 @@ def test_a_publisher_may_connect(places, subscribe):
                 delivery = subscriber.receive(0.02)
                 if delivery is not None:
                     consumer.seen.append(delivery)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "bind", "said"),
+    [
+        ("tcp://127.0.0.1:9", None, True),
+        ("tcp://127.0.0.1:9", False, False),
+        ("tcp://127.0.0.1:*", None, False),
+    ],
+)
+def test_a_publisher_that_connects_although_nobody_said_so_tells_it(endpoint, bind, said, caplog):
+    with KvEventPublisher(endpoint, bind=bind):
+        assert ("the publisher connects to tcp://127.0.0.1:9" in caplog.text) is said
 
 
 ENGINE = """

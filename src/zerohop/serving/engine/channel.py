@@ -60,6 +60,7 @@ __all__ = ["Channel"]
 _log = logging.getLogger(__name__)
 
 _CLOSED = "the EngineClient is not running: it is used within its 'async with'"
+_ONCE = "an EngineClient runs once: make another one for another 'async with'"
 _HWM = 10_000  # messages that may be waiting from one engine
 _LAST_OUTPUTS = 0.02  # seconds without outputs, after which a broken connection is the end
 _ABORT_AGAIN = 0.1  # seconds
@@ -160,7 +161,13 @@ class Channel:
         self._is_closed = self._is_listening = False
 
     def start(self) -> None:
-        """Begin to read, on the running loop."""
+        """Begin to read, on the running loop.
+
+        Raises:
+            RuntimeError: it was begun before.
+        """
+        if self._is_closed or self._tasks:
+            raise RuntimeError(_ONCE)
         self.loop = asyncio.get_running_loop()
         self.wakes = Wakes(self.loop)
         self._read_outputs()

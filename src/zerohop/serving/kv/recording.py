@@ -131,10 +131,12 @@ class BatchRecording:
                 yield Recorded(*decode_with(_decode_record, octets))
 
     def _header(self, file: IO[bytes]) -> dict[str, Any]:
-        octets = self._read(file)
-        if octets is None:
-            raise Malformed(b"", f"{self._path} is no recording of KV events: it has no header")
-        about = decode_with(_decode_header, octets)
+        octets = b""
+        try:
+            octets = self._read(file) or b""
+            about = decode_with(_decode_header, octets)
+        except Malformed as error:
+            about, octets = {}, error.data
         if about.get("zerohop") != _MAGIC:
             raise Malformed(octets, f"{self._path} is no recording of KV events")
         if about.get("version") != _VERSION:
