@@ -56,7 +56,7 @@ def used(world):
     world.loop.settle(2)
 
 
-@pytest.mark.parametrize("kind, budget", [(zmq.PUSH, 40), (zmq.ROUTER, 44), (zmq.SUB, 44)])
+@pytest.mark.parametrize("kind, budget", [(zmq.PUSH, 40), (zmq.ROUTER, 43), (zmq.SUB, 44)])
 def test_a_socket(world, kind, budget):
     used(world)
     world.socket(kind).close(0)
@@ -70,7 +70,7 @@ def test_a_connection_that_is_dialled_until_its_greeting_is_out(world):
     push, listening = world.socket(zmq.PUSH), server(backlog=MANY)
     push.connect(endpoint_of(listening))
     calls = [calls_during(push.connect, endpoint_of(listening)) for _ in range(MANY)]
-    assert max(calls) <= 96, "the last costs what the first does"
+    assert max(calls) <= 95, "the last costs what the first does"
     listening.close()
 
 
@@ -118,7 +118,7 @@ def test_what_the_garbage_collector_looks_at_of_a_thousand_connections(world, cl
     dealers = [world.socket(zmq.DEALER) for _ in range(MANY)]
     for dealer in dealers:
         dealer.connect(endpoint_of(listening))
-    assert len(gc.get_objects()) - accepted <= 65 * MANY
+    assert len(gc.get_objects()) - accepted <= 57 * MANY
     listening.close()
 
 
