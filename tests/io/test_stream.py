@@ -162,6 +162,19 @@ def test_what_a_signal_handler_sends_in_the_middle_of_a_move_is_written_after_it
         peer.sees(message(b"handler"))
 
 
+@pytest.mark.parametrize("after", [False, True])
+def test_a_socket_that_a_signal_handler_closes_in_the_middle_of_a_move_leaves_after_it(
+    join, world, after
+):
+    dealer, peer = join(zmq.DEALER, b"ROUTER")
+    dealer.linger = -1
+    stream = stream_of(dealer)
+    stream._sock = Interrupted(stream._sock, dealer.close, after=after)
+    dealer.send(b"1")
+    world.loop.until(lambda: not peer.pull())
+    assert peer.came == message(b"1")
+
+
 def test_a_large_message_goes_out_through_a_small_buffer(join):
     push, peer = join(zmq.PUSH, b"PULL", sndbuf=4096)
     body = bytes(range(256)) * 2000

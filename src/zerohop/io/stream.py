@@ -263,6 +263,8 @@ class Stream:
                 if size != len(octets):
                     self._links.wrote(link, size, self._driver.now())
                     self._wait_for_room()
+                elif link.ending:  # a signal handler has closed the socket meanwhile
+                    self._links.wrote(link, size, self._driver.now())
                 elif written_alone(link, size):
                     alone = True
                 else:
