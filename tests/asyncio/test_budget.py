@@ -236,6 +236,29 @@ def test_a_round_trip(transport, limit):
     assert on_a_loop(body) < 2 * limit
 
 
+def test_a_round_trip_over_lanes():
+    """DEALER and DEALER: an empty lane is seen to be empty, nothing raises it from below."""
+
+    async def body(context):
+        asking, answering = await linked(context, zmq.DEALER, zmq.DEALER)
+
+        async def serve(count):
+            for _ in range(count):
+                await answering.send(await answering.recv())
+
+        async def ask(count):
+            for _ in range(count):
+                await asking.send(b"x")
+                await asking.recv()
+
+        await asyncio.gather(serve(20), ask(20))
+        with Calls() as calls:
+            await asyncio.gather(serve(500), ask(500))
+        return calls.count / 500
+
+    assert on_a_loop(body) < 285
+
+
 def test_a_stream_of_messages_from_one_task_to_another():
     """Both sides on one loop, with reading and writing, turns and all."""
 

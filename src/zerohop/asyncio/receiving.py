@@ -121,12 +121,19 @@ class Receiving:
             line.tidy()
             if line:
                 raise Again
-        try:
-            return self._take(part=part)
-        except Again:
-            if not look or not (self._front.vigil or self._front.make_vigil()).look():
-                raise
-            return self._take(part=part)
+        lane = self.lane
+        if lane is None or lane.messages or self.inproc:
+            try:
+                return self._take(part=part)
+            except Again:
+                if not look:
+                    raise
+        elif not look:
+            raise Again
+        # Of a lane that is empty nothing need be asked: it is where all comes from.
+        if not (self._front.vigil or self._front.make_vigil()).look():
+            raise Again
+        return self._take(part=part)
 
     def _needed(
         self, convert: Callable[[Any], Any], message: Message
