@@ -30,3 +30,9 @@ def test_the_sockets_and_the_front_door_need_neither_msgspec_nor_serving():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_without_msgspec_it_is_said_how_to_install_it():
+    program = "import sys; sys.modules['msgspec'] = None; from zerohop.serving import EngineClient"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stderr.splitlines()[-1] == "in a clone of zerohop: pip install '.[serving]'"

@@ -236,7 +236,11 @@ if not TYPE_CHECKING:  # or every name would be one, to a type checker
     def __getattr__(name: str) -> object:
         for module, names in _IMPORTED_LATER.items():
             if name in names:
-                found = globals()[name] = getattr(__import__(module, fromlist=names), name)
+                try:
+                    found = globals()[name] = getattr(__import__(module, fromlist=names), name)
+                except ModuleNotFoundError as error:
+                    error.add_note("in a clone of zerohop: pip install '.[serving]'")
+                    raise
                 return found
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
