@@ -122,6 +122,7 @@ class TestTheStoryOfThePing:
             )
             stack.callback(may_end.set)
             client = stack.enter_context(SyncControlClient(server.endpoint, timeout=SECONDS))
+            client.call("ping")  # now it is connected, and what it says is heard
             with pytest.raises(NoAnswer):
                 client.call("evict", timeout=0.01)
             assert at_work.wait(SECONDS)
