@@ -57,6 +57,14 @@ async def test_whatever_is_sent_keeps_its_place_among_the_others(net, send):
     assert [await pull.recv() for _ in range(3)] == [b"before", b"x", b"after"]
 
 
+async def test_a_message_of_several_parts_that_is_alone_on_the_lane_is_received_part_by_part(net):
+    push, pull = await linked(net)
+    push.send_multipart([b"1", b"2"])
+    await net.eventually(lambda: pull.stats().incoming.messages == 1)
+    assert pull._receiving.lane is not None
+    assert [await pull.recv(), await pull.recv()] == [b"1", b"2"]
+
+
 async def test_a_connection_is_closed_right_behind_what_was_sent_on_it(net, monkeypatch):
     monkeypatch.setattr("zerohop.asyncio.turns._MOMENT", 1.0)  # what is sent next is gathered
     stream, endpoint = net.socket(zmq.STREAM), net.endpoint()

@@ -239,6 +239,7 @@ class Receiving:
         """A message that the lane's user cannot deal with is the next one to be received."""
         with self._lock:
             self._core.put_back(message)
+            self.lane = None  # not all comes from there any more
 
     def drained(self, lane: Pipe) -> None:
         """A message was taken from the lane, which is marked full: half empty, it goes on."""
