@@ -452,8 +452,10 @@ class TestWorkers:
             worker = SyncControlWorker(server.endpoint, "w", commands={"hang": hang})
             assert worker.wait_settled(SECONDS)
             server.command("w", "hang")
-            with SyncControlClient(server.endpoint) as client, pytest.raises(NoAnswer):
-                client.call("hang", timeout=0.01)
+            with SyncControlClient(server.endpoint) as client:
+                client.call("ping")  # now it is connected, and what it says is heard
+                with pytest.raises(NoAnswer):
+                    client.call("hang", timeout=0.01)
             for _ in range(2):
                 assert at_work.acquire(timeout=SECONDS)
             worker.close(timeout=0.01)
