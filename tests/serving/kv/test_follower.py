@@ -51,6 +51,7 @@ def test_what_a_running_vllm_sends_is_applied():
 def test_a_question_and_its_answer():
     worker, ring = follower(), ReplayRing()
     ring.append(0, payload(0, events=[AllBlocksCleared()]))
+    worker.connected(0.0)
     [ask] = worker.asks
     request = parse_request(ask.frames)
     deliveries = []

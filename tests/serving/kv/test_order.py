@@ -143,11 +143,22 @@ def test_what_was_before_is_asked_for_at_once():
 
 def test_a_publisher_that_does_not_know_our_form_is_asked_in_vllms():
     consumer = Consumer()
-    consumer.start()
+    consumer.connected()
     assert consumer.end() == []
     assert consumer.asks == ("replay", 0, "vllm")
     assert consumer.answered("a0", "a1") == [0, 1, "(live)"]
     assert consumer.asks is None
+
+
+def test_who_is_answered_but_has_never_been_connected_does_not_hear_what_is_new():
+    consumer = Consumer()
+    consumer.start()
+    consumer.head(next=1)
+    assert consumer.replied("a0") + consumer.end() == [0]
+    assert consumer.order.health is Health.CATCHING_UP
+    assert consumer.connected() == []
+    consumer.head(next=2)
+    assert consumer.replied("a0", "a1") + consumer.end() == [1, "(live)"]
 
 
 def test_a_publisher_of_ours_that_has_nothing_yet_is_live():

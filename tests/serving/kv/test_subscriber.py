@@ -150,6 +150,21 @@ def test_who_comes_late_gets_what_was_before(places, subscribe):
     assert consumer.numbers() == list(range(200))
 
 
+def test_who_has_no_publisher_at_the_other_end_is_not_live_by_replays_alone(places, subscribe):
+    """The publisher connects to somewhere else, say; what is published later would not come."""
+    with KvEventPublisher(places.free(), replay=places.free()) as publisher:
+        publish(publisher, steps(20))
+        with zmq.Context() as context, context.socket(zmq.PUB) as elsewhere:
+            elsewhere.bind(places.free())
+            nobody = elsewhere.last_endpoint.decode()
+            elsewhere.close()
+            with subscribe(nobody, publisher.replay_endpoint) as subscriber:
+                consumer = Consumer(subscriber)
+                consumer.until(lambda: consumer.numbers() == list(range(20)))
+                assert subscriber.receive(timeout=0.2) is None
+                assert consumer.health is None
+
+
 class Dropping:
     """A PUB that some numbers never leave."""
 

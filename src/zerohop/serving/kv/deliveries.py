@@ -32,7 +32,8 @@ class Health(Enum):
     """What a view is worth that was made of the deliveries.
 
     LIVE: it is the worker's state, at the last number that was heard.
-    CATCHING_UP: it is the worker's state at an earlier number; what is missing is asked for.
+    CATCHING_UP: it is the worker's state at an earlier number; what is missing is asked for, or
+        there has never been a connection to bring it.
     LOST: it is a part of the worker's state. No block is too many, but there may be others.
     """
 

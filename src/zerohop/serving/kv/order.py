@@ -18,7 +18,7 @@ bring them, too.
 While a question is open, live batches are held and not applied. Held are so many at most; what
 comes then is let go of, and is a gap of its own later.
 
-    CATCHING_UP --- question answered, nothing missing ---> LIVE
+    CATCHING_UP --- question answered, nothing missing ---> LIVE, once there is a live stream
       ^   |                                                  | gap, new connection, restart
       |   +--------------------<-----------------------------+
       |   | too old, or no answer, or an undecodable batch
@@ -78,6 +78,7 @@ class Order:
         self._whole = True
         self._adrift = False  # after a loss: whatever live number comes, is the next
         # The live stream.
+        self._connected = False  # ever
         self._joined = False
         self._heard = -1  # its last number on this connection
         self._held = Held(options.max_held, options.max_held_octets)
@@ -108,6 +109,7 @@ class Order:
 
         The worker may have restarted in between. Without a replay socket, nobody can tell.
         """
+        self._connected = True
         self._heard = -1
         self._joined = False
         self._held.clear()
@@ -125,6 +127,7 @@ class Order:
         """A batch of the live stream."""
         if item.seq <= self._heard:
             self._restart(f"number {item.seq} came after {self._heard}")
+        self._connected = True
         self._heard = item.seq
         self._checks.heard(now)
         if self._adrift:
@@ -236,8 +239,8 @@ class Order:
         is_asking = question is not None and not question.routine
         if not self._whole:
             health = Health.LOST
-        elif is_asking or not self._begun or self._is_missing():
-            health = Health.CATCHING_UP
+        elif is_asking or not (self._begun and self._connected) or self._is_missing():
+            health = Health.CATCHING_UP  # and where a replay alone answers: nothing new is heard
         else:
             health = Health.LIVE
         if health is not self.health:
