@@ -472,6 +472,13 @@ def test_a_connection_that_has_something_to_say_keeps_the_pipe_awake():
     assert not link.peer.outbound.asleep
 
 
+def test_the_list_in_which_a_lone_message_was_queued_is_let_go():
+    peer = Peer(Pipe(0), Pipe(0))
+    fan_out_all([b"x"], [peer])
+    assert fill_alone(link_to(peer.outbound)) == [wire_of(b"x")]
+    assert peer.outbound.whole is None
+
+
 def test_a_greeting_is_written_before_there_are_messages():
     link = link_to(make_pipe(b"x"))
     link.handshaken = False
