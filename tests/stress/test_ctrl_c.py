@@ -237,6 +237,37 @@ def test_handlers_use_sockets_while_the_main_thread_waits_in_the_same_context(pr
         assert each.end(within=30 + SOAK) == ["ended"]
 
 
+@pytest.mark.parametrize("wait", ["lonely.recv()", "poller.poll()", "parked()"])
+def test_a_signal_that_interrupts_no_sleep_is_handled_soon(program, wait):
+    """It came just before the system call, or, as here, to another thread."""
+    text = f"""
+        class Struck(Exception): pass
+        def handle(number, frame):
+            raise Struck
+        signal.signal(signal.SIGALRM, handle)
+        other = threading.Thread(target=pull.poll, args=(30_000,))  # drives: others are parked
+        def parked():
+            other.start()
+            while not context._io.reactor._driver:
+                pass
+            lonely.recv()
+        def strike():
+            time.sleep(0.5)
+            signal.pthread_kill(threading.get_ident(), signal.SIGALRM)
+        threading.Thread(target=strike).start()
+        try:
+            {wait}
+        except Struck:
+            print("struck")
+        if other.ident:
+            push.send(b"")
+            other.join()
+        end()
+    """
+    world = WORLD.replace("ENDPOINT", repr(TRANSPORTS[0]))
+    assert program(world + text.replace("\n    ", "\n")).end() == ["struck", "ended"]
+
+
 def test_a_time_limit_by_a_signal_that_raises(program):
     """``signal.alarm`` and an exception of the program's own, hundreds of times."""
     text = """

@@ -25,8 +25,10 @@ LONGEST_REST = 0.1
 _LOOKS = 8  # during one call that waits; then it sleeps until that has left
 _GRACE = 0.005  # for what a caller will most likely do by itself: timers, before it is here
 _LONG = 10 * LONGEST_REST  # without callers: what was learned of them is forgotten
-# Windows cannot interrupt a wait for a lock or a socket by Ctrl-C: there, look up now and then.
-LONGEST_NAP = 0.05 if sys.platform == "win32" else FOREVER
+# A signal that comes just before the system call that sleeps, or to another thread, is noted by the
+# interpreter and interrupts no sleep: its handler runs when the main thread looks up. Windows
+# cannot interrupt a wait for a lock or a socket at all.
+LONGEST_NAP = 0.05 if sys.platform == "win32" else 1.0
 
 
 def take_back(lock: Any) -> None:
