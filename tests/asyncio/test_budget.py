@@ -212,26 +212,30 @@ def test_a_router_that_answers_many_at_a_time():
     assert on_a_loop(body) < 75
 
 
+async def round_trip(asking, answering):
+    """Calls of a round trip, both sides together: a task each."""
+
+    async def answer(count):
+        for _ in range(count):
+            await answering.send(await answering.recv())
+
+    async def ask(count):
+        for _ in range(count):
+            await asking.send(b"x")
+            await asking.recv()
+
+    await asyncio.gather(answer(20), ask(20))
+    with Calls() as calls:
+        await asyncio.gather(answer(500), ask(500))
+    return calls.count / 500
+
+
 @pytest.mark.parametrize(("transport", "limit"), [("tcp", 130), ("inproc", 105)])
 def test_a_round_trip(transport, limit):
     """REQ and REP on one loop: the limit is for both sides, and a good half of it is asyncio's."""
 
     async def body(context):
-        req, rep = await linked(context, zmq.REQ, zmq.REP, transport)
-
-        async def serve(count):
-            for _ in range(count):
-                await rep.send(await rep.recv())
-
-        async def ask(count):
-            for _ in range(count):
-                await req.send(b"x")
-                await req.recv()
-
-        await asyncio.gather(serve(20), ask(20))
-        with Calls() as calls:
-            await asyncio.gather(serve(500), ask(500))
-        return calls.count / 500
+        return await round_trip(*await linked(context, zmq.REQ, zmq.REP, transport))
 
     assert on_a_loop(body) < 2 * limit
 
@@ -240,21 +244,7 @@ def test_a_round_trip_over_lanes():
     """DEALER and DEALER: an empty lane is seen to be empty, nothing raises it from below."""
 
     async def body(context):
-        asking, answering = await linked(context, zmq.DEALER, zmq.DEALER)
-
-        async def serve(count):
-            for _ in range(count):
-                await answering.send(await answering.recv())
-
-        async def ask(count):
-            for _ in range(count):
-                await asking.send(b"x")
-                await asking.recv()
-
-        await asyncio.gather(serve(20), ask(20))
-        with Calls() as calls:
-            await asyncio.gather(serve(500), ask(500))
-        return calls.count / 500
+        return await round_trip(*await linked(context, zmq.DEALER, zmq.DEALER))
 
     assert on_a_loop(body) < 285
 

@@ -9,7 +9,7 @@ import pytest
 import zerohop as zmq
 from tests.faults.lives import SOON
 from tests.serving.control.running import wait_for
-from tests.serving.engine.engines import engine_in_thread, tokens_of
+from tests.serving.engine.engines import engine_in_thread, streaming, tokens_of
 from zerohop.serving import (
     BlockStored,
     EngineClient,
@@ -90,23 +90,18 @@ def test_an_api_server_that_strangers_speak_to_goes_on(transport, ipc_directory,
     truncated = [[msgspec.msgpack.encode(hello)[:size]] for size in range(20)]
 
     async def body():
-        async with EngineClient(place, patience=PATIENCE) as client:
-            with engine_in_thread(client.endpoint):
-                await client.wait_for_engines(1, timeout=SOON)
-                stream = client.generate({"tokens": None})
-                await anext(stream)
-                await asyncio.to_thread(say_it_all, client.endpoint, zmq.DEALER, truncated)
-                await asyncio.to_thread(
-                    say_it_all, client.outputs_endpoint, zmq.PUSH, truncated, [None]
-                )
-                assert await tokens_of(client.generate({"tokens": 2}, engine="e0")) == (
-                    [1, 0],
-                    "length",
-                )
-                await anext(stream)
-                assert client.health["e0"] is EngineState.ALIVE
-                assert client.malformed
-                await stream.aclose()
+        async with streaming(place, PATIENCE) as (client, stream):
+            await asyncio.to_thread(say_it_all, client.endpoint, zmq.DEALER, truncated)
+            await asyncio.to_thread(
+                say_it_all, client.outputs_endpoint, zmq.PUSH, truncated, [None]
+            )
+            assert await tokens_of(client.generate({"tokens": 2}, engine="e0")) == (
+                [1, 0],
+                "length",
+            )
+            await anext(stream)
+            assert client.health["e0"] is EngineState.ALIVE
+            assert client.malformed
 
     asyncio.run(asyncio.wait_for(body(), 50))
     assert len(caplog.records) < 50

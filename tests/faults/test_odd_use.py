@@ -10,7 +10,7 @@ import pytest
 from tests.faults.kit import FAULTS
 from tests.faults.lives import SOON
 from tests.faults.test_engine_kills import ENGINE, line_of
-from tests.serving.engine.engines import engine_in_thread, tokens_of, until
+from tests.serving.engine.engines import engine_in_thread, streaming, tokens_of, until
 from zerohop.serving import EngineClient, EngineDead, Patience, RequestRefused, ipc_endpoint
 
 pytestmark = pytest.mark.timeout(90)
@@ -78,16 +78,11 @@ def test_of_two_engines_with_one_id_the_later_one_has_the_requests(program, ipc_
 
 def test_a_loop_that_stood_still_for_longer_than_gone_after_loses_no_engine(ipc_directory):
     async def body():
-        async with EngineClient(ipc_endpoint("a", ipc_directory), patience=QUICK) as client:
-            with engine_in_thread(client.endpoint):
-                await client.wait_for_engines(1, timeout=SOON)
-                stream = client.generate({"tokens": None})
+        async with streaming(ipc_endpoint("a", ipc_directory), QUICK) as (client, stream):
+            signal.sigtimedwait([], 3)  # stands still: nothing of the loop runs
+            for _ in range(10):
                 await anext(stream)
-                signal.sigtimedwait([], 3)  # stands still: nothing of the loop runs
-                for _ in range(10):
-                    await anext(stream)
-                assert await tokens_of(client.generate({"tokens": 2})) == ([1, 0], "length")
-                await stream.aclose()
+            assert await tokens_of(client.generate({"tokens": 2})) == ([1, 0], "length")
 
     run(body())
 
@@ -141,15 +136,10 @@ def test_a_hundred_megabytes_travel_both_ways_while_others_stream(endpoint):
     large[-1] = 7
 
     async def body():
-        async with EngineClient(endpoint, patience=PATIENT) as client:
-            with engine_in_thread(client.endpoint):
-                await client.wait_for_engines(1, timeout=SOON)
-                stream = client.generate({"tokens": None})
-                await anext(stream)
-                (delta,) = [each async for each in client.generate({"echo": large})]
-                assert delta.extra[0] == large
-                await anext(stream)
-                await stream.aclose()
+        async with streaming(endpoint, PATIENT) as (client, stream):
+            (delta,) = [each async for each in client.generate({"echo": large})]
+            assert delta.extra[0] == large
+            await anext(stream)
 
     run(body())
 
@@ -201,18 +191,13 @@ def test_a_generator_over_a_stream_that_is_closed_aborts_the_request(ipc_directo
 
 def test_a_fork_in_the_middle_disturbs_neither_stream_nor_engine(ipc_directory):
     async def body():
-        async with EngineClient(ipc_endpoint("a", ipc_directory), patience=PATIENT) as client:
-            with engine_in_thread(client.endpoint):
-                await client.wait_for_engines(1, timeout=SOON)
-                stream = client.generate({"tokens": None})
+        async with streaming(ipc_endpoint("a", ipc_directory), PATIENT) as (client, stream):
+            child = os.fork()
+            if not child:
+                os._exit(0)
+            assert await asyncio.to_thread(os.waitpid, child, 0) == (child, 0)
+            for _ in range(5):
                 await anext(stream)
-                child = os.fork()
-                if not child:
-                    os._exit(0)
-                assert await asyncio.to_thread(os.waitpid, child, 0) == (child, 0)
-                for _ in range(5):
-                    await anext(stream)
-                await stream.aclose()
-                assert await client.call("add", 1, 2) == 3
+            assert await client.call("add", 1, 2) == 3
 
     run(body())

@@ -404,7 +404,8 @@ class Links:
         """
         for link in self.open_links:
             if link.closing and link not in self.to_close:
-                self.to_close = [*self.to_close, link]
+                self.to_close = self.to_close or []
+                self.to_close.append(link)
             elif link.handshaken and not link.closing:
                 for topic in self.pattern.topics():
                     link.connection.send_subscription(topic, subscribe=True)

@@ -14,7 +14,7 @@ import threading
 import time
 from pathlib import Path
 
-from zerohop.serving import Delta, EngineServer
+from zerohop.serving import Delta, EngineClient, EngineServer
 
 REPOSITORY = Path(__file__).parent.parent.parent.parent
 SECONDS = 10  # what a thing may take that must happen
@@ -95,6 +95,18 @@ def engine_in_thread(endpoints, engine="e0", **options):
         made.stop.set()
         thread.join(SECONDS)
         assert not thread.is_alive()
+
+
+@contextlib.asynccontextmanager
+async def streaming(place, patience):
+    """An API server, an engine in a thread, and a stream without end that has begun."""
+    async with EngineClient(place, patience=patience) as client:
+        with engine_in_thread(client.endpoint):
+            await client.wait_for_engines(1, timeout=2 * SECONDS)
+            stream = client.generate({"tokens": None})
+            await anext(stream)
+            yield client, stream
+            await stream.aclose()
 
 
 @contextlib.contextmanager
