@@ -118,7 +118,7 @@ fuzz: .venv/ready
 	.venv/bin/python -m tests.fuzz $(or $(ARGS),all 30)
 
 docs: .venv/ready
-	.venv/bin/python scripts/api_reference.py
+	.venv/bin/python -m scripts.api_reference
 	.venv/bin/python -c "from zerohop.core.option_reference import markdown; print(markdown(), end='')" \
 		> docs/reference/options.md
 
