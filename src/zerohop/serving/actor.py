@@ -19,6 +19,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import zerohop as zmq
+from zerohop.serving.arguments import seconds, text
 from zerohop.serving.closing import Closing
 
 TYPE_CHECKING = False
@@ -52,7 +53,7 @@ def connected(socket: Any, endpoint: str) -> Any:
 
 def _placed(socket: Any, endpoint: str, place: Callable[[str], object]) -> Any:
     try:
-        socket.ipv6 = "[" in endpoint
+        socket.ipv6 = "[" in text("endpoint", endpoint)
         place(endpoint)
     except BaseException:
         socket.close()
@@ -207,7 +208,11 @@ class ActorThread(Actor, Closing):
         Args:
             timeout: seconds to wait for the thread, which ends afterwards, too; ``None``: without
                 limit.
+
+        Raises:
+            TypeError, ValueError: the timeout is no time; nothing has ended.
         """
+        timeout = None if timeout is None else seconds("timeout", timeout)
         self._is_closed = True
         self._wake()
         if self._thread is not threading.current_thread():  # a message may be what ends it

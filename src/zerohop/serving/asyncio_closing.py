@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 
+from zerohop.serving.closing import closed_error
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Self
@@ -28,6 +30,13 @@ class AsyncClosing(ABC):
         """End."""
 
     async def __aenter__(self) -> Self:
+        """Return it.
+
+        Raises:
+            RuntimeError: it is closed.
+        """
+        if self._ending is not None:
+            raise closed_error(self)
         return self
 
     async def __aexit__(self, *_: object) -> None:

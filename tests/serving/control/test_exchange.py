@@ -191,7 +191,7 @@ def test_events_that_nobody_reads_are_told_to_the_log():
         assert reply(ours).result["next"] == 0
     assert ours.counts == {"held_back": 10}
     assert ours.lines_to_log() == [
-        "cache: 1 events wait to be read, and the workers' batches are held back until then"
+        "cache: the events are not read (waiting: 1); the workers' batches are held back"
     ]
     ours.membership.next_event()
     ours.receive([ROUTE, *encode_call(2, "sync", batch)], 10.0)

@@ -54,6 +54,19 @@ def test_a_timeout_of_less_than_three_periods_is_a_mistake():
         MembershipOptions(period=1.0, timeout=2.0)
 
 
+@pytest.mark.parametrize("options", [{"period": 86401.0}, {"spread": 86401.0}])
+def test_no_period_or_spread_is_longer_than_workers_take(options):
+    with pytest.raises(ValueError, match="workers take 86400 s at most"):
+        MembershipOptions(**{"timeout": 1e6, **options})
+    MembershipOptions(period=86400.0, timeout=float("inf"), spread=86400.0)
+
+
+@pytest.mark.parametrize("name", ["batch", "max_syncs", "max_workers"])
+def test_a_limit_that_lets_nobody_in_is_a_mistake(name):
+    with pytest.raises(ValueError, match=f"{name} is a whole number, 1 or more: 0"):
+        MembershipOptions(**{name: 0})
+
+
 def test_what_is_announced_has_a_form_on_the_wire():
     class Numpys(float):
         """As numpy's numbers: msgpack has no form for them."""
@@ -114,7 +127,7 @@ class TestRegistration:
     def test_of_one_too_many_is_refused(self):
         members = membership(max_workers=1)
         join(members)
-        with pytest.raises(RequestRefused, match="there are 1 workers, which is the limit"):
+        with pytest.raises(RequestRefused, match="the limit of 1 worker is reached"):
             join(members, "v")
         join(members, boot=b"new")  # in the place of the other
 
@@ -264,7 +277,7 @@ class TestEvents:
         for number in range(100):
             with contextlib.suppress(RequestRefused):
                 join(members, boot=b"%d" % number)
-        with pytest.raises(RequestRefused, match="events wait to be read; come later"):
+        with pytest.raises(RequestRefused, match=r"are not read \(waiting: 7\); come later"):
             join(members, boot=b"one more")
         assert members.held_back >= 90
         assert len(events(members)) < 4 + 2 + 3

@@ -70,6 +70,23 @@ class TestDeclaration:
         with pytest.raises(Unencodable):
             Protocol("caf\udce9")
 
+    def test_the_types_of_arguments_are_a_tuple(self):
+        with pytest.raises(TypeError, match=r"arguments of 'add' are a tuple .*\(str,\) is that"):
+            Operation("add", int)
+
+    def test_no_more_arguments_may_be_left_out_than_there_are(self):
+        with pytest.raises(ValueError, match="'add' has 1 argument, of which 2 may not be left"):
+            Operation("add", (int,), optional=2)
+
+    @pytest.mark.parametrize("operations", [Operation("add"), "add"])
+    def test_the_operations_are_a_tuple(self, operations):
+        with pytest.raises(TypeError, match=r"'cache' are a tuple .*\(Operation\(\.\.\.\),\)"):
+            Protocol("cache", operations)
+
+    def test_what_is_no_operation_is_none_of_a_protocol(self):
+        with pytest.raises(TypeError, match="'add' in protocol 'cache' is no Operation"):
+            Protocol("cache", ("add",))
+
     @pytest.mark.parametrize("second", [Operation("store"), Operation("put", number=6)])
     def test_no_two_operations_have_one_name_or_number(self, second):
         with pytest.raises(ValueError, match="protocol cache has two operations"):

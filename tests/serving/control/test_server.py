@@ -755,10 +755,10 @@ class TestOnAnEventLoop:
             ):
                 await client.call("register", {"worker": "first", "boot": b"1"})
                 async with ControlWorker(server.endpoint, "w") as worker:
-                    with pytest.raises(RequestRefused, match="which is the limit"):
+                    with pytest.raises(RequestRefused, match="the limit of 1 worker is reached"):
                         await worker.wait_settled()
                     assert (worker.state, worker.registrations) == ("registering", 0)
-                    assert worker.refused_because == "there are 1 workers, which is the limit"
+                    assert worker.refused_because == "the limit of 1 worker is reached"
 
         run(body())
 

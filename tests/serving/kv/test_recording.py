@@ -4,6 +4,7 @@ import pytest
 
 from tests.serving.kv import samples
 from zerohop.serving import BatchRecorder, BatchRecording, Malformed, play_batches
+from zerohop.serving.codec import pack
 from zerohop.serving.kv.recording import Recorded
 
 
@@ -96,8 +97,11 @@ def test_a_damaged_record_is_told_after_those_before_it(path):
 def test_times_that_cannot_be_waited_for_and_numbers_that_cannot_be_sent_are_malformed(
     path, at, seq
 ):
-    with BatchRecorder(path) as recorder:
-        recorder.record(seq, b"", at=at)
+    with BatchRecorder(path):
+        pass
+    record = pack([at, b"kv", seq, b""])
+    with path.open("ab") as file:
+        file.write(len(record).to_bytes(4) + record)
     with pytest.raises(Malformed):
         list(BatchRecording(path))
 

@@ -6,9 +6,12 @@ import asyncio
 import contextlib
 import inspect
 
+import zerohop as zmq
 import zerohop.asyncio
+from zerohop.serving.arguments import seconds
 from zerohop.serving.asyncio_actor import ActorTask
 from zerohop.serving.asyncio_closing import AsyncClosing
+from zerohop.serving.closing import closed_error
 from zerohop.serving.control.client import Asking, Working
 from zerohop.serving.control.frames import encode_call, parse_reply, result_of
 from zerohop.serving.errors import Malformed, NoAnswer
@@ -75,7 +78,8 @@ class ControlClient(Asking, AsyncClosing):
     _context_type = zerohop.asyncio.Context
 
     def _start(self) -> None:
-        self._waiting: dict[int, asyncio.Future[Reply]] = {}
+        # ``None`` in the place of a reply: the client was closed.
+        self._waiting: dict[int, asyncio.Future[Reply | None]] = {}
         self._receiving = asyncio.ensure_future(self._receive())
 
     async def call(
@@ -87,23 +91,35 @@ class ControlClient(Asking, AsyncClosing):
             RequestRefused: the server says why it does not do it.
             ProtocolMismatch: it did something else.
             NoAnswer: there was none in time. What nobody was there to hear is not said later.
+            RuntimeError: the client is closed, or was meanwhile.
+            TypeError, ValueError: the timeout is no time.
             Unencodable: an argument has no form on the wire.
         """
-        seconds = self._timeout if timeout is None else timeout
+        given = self._timeout if timeout is None else seconds("timeout", timeout)
         uid = next(self._uids)
         frames = encode_call(uid, operation, *arguments)
         replied = self._waiting[uid] = asyncio.get_running_loop().create_future()
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(given):
                 await self._dealer.send_multipart(frames)
                 reply = await replied
         except TimeoutError:
-            raise NoAnswer(self._endpoint, str(operation), seconds) from None
+            raise NoAnswer(self._endpoint, str(operation), given) from None
+        except zmq.ZMQError:
+            if self._is_closed:
+                raise closed_error(self) from None
+            raise
         finally:
             del self._waiting[uid]
+        if reply is None:
+            raise closed_error(self)
         return result_of(reply, operation)
 
     async def _close(self) -> None:
+        self._is_closed = True
+        for replied in self._waiting.values():
+            if not replied.done():
+                replied.set_result(None)
         self._receiving.cancel()
         async with self._context:
             await asyncio.gather(self._receiving, return_exceptions=True)

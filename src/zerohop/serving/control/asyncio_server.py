@@ -71,7 +71,8 @@ class ControlServer(Keeping, RouterTask):
     Raises:
         MissingHandlers: an operation of the protocol has no handler.
         ValueError: a handler that the protocol does not name, or that is the channel's own.
-        TypeError: a handler cannot take the arguments of its operation.
+        TypeError: a handler cannot take the arguments of its operation; an argument is of another
+            kind.
         ZMQError: the endpoint can't be bound.
     """
 

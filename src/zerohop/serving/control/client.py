@@ -20,7 +20,8 @@ from itertools import count
 
 import zerohop as zmq
 from zerohop.serving.actor import Actor, ActorThread, ContextOwner, connected
-from zerohop.serving.closing import Closing
+from zerohop.serving.arguments import seconds
+from zerohop.serving.closing import Closing, closed_error
 from zerohop.serving.control.frames import encode_call, parse_reply, result_of
 from zerohop.serving.control.hands import Hands, call_in_thread
 from zerohop.serving.control.messages import Registration
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
-    from zerohop.serving.control.frames import Operation
+    from zerohop.serving.control.frames import Operation, Reply
     from zerohop.serving.control.messages import Command, Key
     from zerohop.serving.control.session import SessionState
 
@@ -74,6 +75,7 @@ class Working(Actor):
             patience: seconds without a reply, after which a question is asked again.
 
         Raises:
+            TypeError, ValueError: an argument is of another kind, or no time.
             Unencodable: something in what it offers has no form on the wire.
             ZMQError: the endpoint can't be connected.
         """
@@ -179,11 +181,15 @@ class SyncControlWorker(Working, ActorThread):
     def wait_settled(self, timeout: float) -> bool:
         """Wait until the server has acknowledged all that there is; return whether it has.
 
+        Args:
+            timeout: seconds; it ends sooner where the worker is closed.
+
         Raises:
             RequestRefused: the server does not want this worker.
         """
+        given = seconds("timeout", timeout)
         with self._changed:
-            self._changed.wait_for(self._has_settled, timeout)
+            self._changed.wait_for(lambda: self._is_closed or self._has_settled(), given)
             self._check_wanted()
             return self._session.is_settled
 
@@ -193,6 +199,9 @@ class SyncControlWorker(Working, ActorThread):
         Args:
             timeout: seconds for the command that is at work, after which it is left to itself;
                 ``None``: without limit.
+
+        Raises:
+            TypeError, ValueError: the timeout is no time; nothing has ended.
         """
         self._hands.close(timeout)
         super().close()
@@ -220,10 +229,11 @@ class Asking(ContextOwner):
             timeout: seconds for each reply, unless a call is given its own.
 
         Raises:
+            TypeError, ValueError: an argument is of another kind, or no time.
             ZMQError: the endpoint can't be connected.
         """
+        self._endpoint, self._timeout = endpoint, seconds("timeout", timeout)
         super().__init__()
-        self._endpoint, self._timeout = endpoint, timeout
         self._uids = count(1)
         with self._starting():
             dealer = self._context.socket(zmq.DEALER)
@@ -246,26 +256,39 @@ class SyncControlClient(Asking, Closing):
             RequestRefused: the server says why it does not do it.
             ProtocolMismatch: it did something else.
             NoAnswer: there was none in time. What nobody was there to hear is not said later.
+            RuntimeError: the client is closed, or was meanwhile.
+            TypeError, ValueError: the timeout is no time.
             Unencodable: an argument has no form on the wire.
         """
-        seconds = self._timeout if timeout is None else timeout
+        given = self._timeout if timeout is None else seconds("timeout", timeout)
         uid = next(self._uids)
         frames = encode_call(uid, operation, *arguments)
-        give_up = time.monotonic() + seconds
-        if not self._lock.acquire(timeout=max(seconds, 0.0)):  # others ask
-            raise NoAnswer(self._endpoint, str(operation), seconds)
-        try:
-            is_heard = self._say(frames, give_up)
-            while is_heard and (left := give_up - time.monotonic()) > 0:
-                if not self._dealer.poll(left * 1000):
-                    break
-                with contextlib.suppress(Malformed, zmq.Again):
-                    reply = parse_reply(self._dealer.recv_multipart(zmq.DONTWAIT))
-                    if reply.uid == uid:  # else it was given up
-                        return result_of(reply, operation)
-        finally:
-            self._lock.release()
-        raise NoAnswer(self._endpoint, str(operation), seconds)
+        give_up = time.monotonic() + given
+        reply: Reply | None = None
+        if self._lock.acquire(timeout=given):  # else others ask
+            try:
+                reply = self._ask(uid, frames, give_up)
+            except zmq.ZMQError:
+                if self._is_closed:
+                    raise closed_error(self) from None
+                raise
+            finally:
+                self._lock.release()
+        if reply is None:
+            raise NoAnswer(self._endpoint, str(operation), given)
+        return result_of(reply, operation)
+
+    def _ask(self, uid: int, frames: list[bytes], give_up: float) -> Reply | None:
+        """The reply, if there is one in time."""
+        is_heard = self._say(frames, give_up)
+        while is_heard and (left := give_up - time.monotonic()) > 0:
+            if not self._dealer.poll(left * 1000):
+                break
+            with contextlib.suppress(Malformed, zmq.Again):
+                reply = parse_reply(self._dealer.recv_multipart(zmq.DONTWAIT))
+                if reply.uid == uid:  # else it was given up
+                    return reply
+        return None
 
     def _say(self, frames: list[bytes], give_up: float) -> bool:
         """Whether the server was there in time."""
@@ -280,6 +303,6 @@ class SyncControlClient(Asking, Closing):
                 return True
 
     def close(self) -> None:
-        """Ask no more."""
-        with self._lock:
-            self._context.destroy()
+        """Ask no more. What is asked now ends at once, in an error."""
+        self._is_closed = True
+        self._context.destroy()

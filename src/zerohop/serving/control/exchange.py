@@ -188,7 +188,7 @@ class Exchange:
             return
         self._held_back = self.membership.held_back
         most = self.membership.options.max_events
-        text = f"{most} events wait to be read, and the workers' batches are held back until then"
+        text = f"the events are not read (waiting: {most}); the workers' batches are held back"
         self._complain("held_back", text, now)
 
     def _complain(self, kind: Complaint, text: str, now: float) -> None:

@@ -13,6 +13,8 @@ import threading
 import time
 from queue import SimpleQueue
 
+from zerohop.serving.arguments import seconds, whole
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,10 +44,13 @@ class Hands:
     Args:
         threads: at most; each is started when it is needed.
         name: of the threads.
+
+    Raises:
+        TypeError, ValueError: the number of threads is none, or 0.
     """
 
     def __init__(self, threads: int, name: str) -> None:
-        self._most, self._name = threads, name
+        self._most, self._name = whole("threads", threads, least=1), name
         self._todo: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._is_closed = False
@@ -68,11 +73,14 @@ class Hands:
 
         Args:
             timeout: seconds, after which it is left to itself; ``None``: without limit.
+
+        Raises:
+            TypeError, ValueError: the timeout is no time; nothing has changed.
         """
+        give_up = None if timeout is None else time.monotonic() + seconds("timeout", timeout)
         if self._is_closed:
             return
         self._is_closed = True
-        give_up = None if timeout is None else time.monotonic() + timeout
         for _ in self._threads:
             self._todo.put(None)
         for thread in self._threads:

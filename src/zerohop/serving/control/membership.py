@@ -37,6 +37,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal
 
+from zerohop.serving.arguments import seconds, text, whole
 from zerohop.serving.control.events import (
     CommandEnded,
     CommandLost,
@@ -48,6 +49,7 @@ from zerohop.serving.control.events import (
     WorkerView,
 )
 from zerohop.serving.control.messages import (
+    LONGEST,
     VERSION,
     Batch,
     Beat,
@@ -63,6 +65,7 @@ from zerohop.serving.control.messages import (
 from zerohop.serving.control.values import encoded, how_many, octets_of
 from zerohop.serving.control.watch import Watch
 from zerohop.serving.errors import RequestRefused
+from zerohop.serving.wording import counted
 
 __all__ = ["Membership", "MembershipOptions"]
 
@@ -85,7 +88,9 @@ class MembershipOptions:
             ``max_workers`` more no registration. 0: there are none, for who looks at views alone.
 
     Raises:
-        ValueError: the time-out is not at least three periods: one lost heartbeat would be an end.
+        TypeError: one of them is no number.
+        ValueError: the time-out is not at least three periods: one lost heartbeat would be an end;
+            the period or the spread is longer than a day, or what is counted is 0.
         Unencodable: what is announced has no form on the wire, as numpy's numbers have none.
     """
 
@@ -98,7 +103,18 @@ class MembershipOptions:
     max_events: int = 10_000
 
     def __post_init__(self) -> None:
+        for name in ("period", "timeout"):
+            seconds(name, getattr(self, name), above_zero=True)
+        seconds("spread", self.spread)
+        for name in ("batch", "max_syncs", "max_workers"):
+            whole(name, getattr(self, name), least=1)
+        whole("max_events", self.max_events)
         encoded([self.period, self.timeout, self.spread, self.batch])
+        if max(self.period, self.spread) > LONGEST:
+            raise ValueError(
+                f"period={self.period:g} and spread={self.spread:g}: workers take {LONGEST:g} s "
+                "at most"
+            )
         if not 0 < 3 * self.period <= self.timeout:
             raise ValueError(
                 f"timeout={self.timeout:g} is less than three times period={self.period:g}; "
@@ -243,9 +259,7 @@ class Membership:
             TypeError: the name is no text.
             Unencodable: something in it has no form on the wire, or it is too large.
         """
-        if not isinstance(name, str):
-            raise TypeError(f"a command's name is a str, not {name!r:.64}")
-        encoded(name)  # a text may have no form, too
+        encoded(text("a command's name", name))  # a text may have no form, too
         packed = encoded(arguments)
         member = self._members[worker]
         member.last_command += 1
@@ -299,12 +313,12 @@ class Membership:
         if before is not None and boot in before.replaced:
             raise RequestRefused(worker, f"worker {worker} was replaced by a newer process")
         if before is None and len(self._members) >= options.max_workers:
-            raise RequestRefused(
-                worker, f"there are {len(self._members)} workers, which is the limit"
-            )
+            limit = counted(options.max_workers, "worker")
+            raise RequestRefused(worker, f"the limit of {limit} is reached")
         if 0 < options.max_events <= len(self._events) - options.max_workers:
             self.held_back += 1
-            raise RequestRefused(worker, f"{len(self._events)} events wait to be read; come later")
+            reason = f"the events are not read (waiting: {len(self._events)}); come later"
+            raise RequestRefused(worker, reason)
         self.registrations += 1
         member = _Member(registration, route, self.registrations, now)
         if before is not None:

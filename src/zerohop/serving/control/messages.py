@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 __all__ = [
+    "LONGEST",
     "VERSION",
     "Batch",
     "Beat",
@@ -33,6 +34,8 @@ __all__ = [
 ]
 
 VERSION = 1
+LONGEST = 86400.0
+"""Seconds of a period or a spread at most: a number that a peer made up is none."""
 Key: TypeAlias = int | str
 
 

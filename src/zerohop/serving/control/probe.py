@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import zerohop as zmq
+from zerohop.serving.arguments import seconds, text
 from zerohop.serving.control.answers import PING_UID, read_answer
 from zerohop.serving.control.findings import Finding, find, find_unconnected
 from zerohop.serving.control.lmcache.frames import ping_request
@@ -69,10 +70,12 @@ def ping(endpoint: str, timeout: float = 5.0, *, release: str | None = None) -> 
         release: the LMCache that is known to be there, whose PING is sent; ``None``: nobody knows.
 
     Raises:
-        ValueError: there is no such release, or it has no PING.
+        TypeError: the endpoint is no text, or the timeout no number.
+        ValueError: there is no such release, or it has no PING; the timeout is not above 0.
     """
+    text("endpoint", endpoint)
     request = ping_request(PING_UID, release or LATEST)
-    deadline = time.monotonic() + timeout
+    deadline = time.monotonic() + seconds("timeout", timeout, above_zero=True)
     target = _read_endpoint(endpoint)
     if isinstance(target, Finding):
         return target

@@ -21,6 +21,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from zerohop.serving.arguments import text, whole
 from zerohop.serving.codec import decode_with
 from zerohop.serving.control.frames import (
     Credit,
@@ -31,6 +32,7 @@ from zerohop.serving.control.frames import (
 )
 from zerohop.serving.control.values import encoded, text_of, words_for
 from zerohop.serving.errors import Malformed, MissingHandlers, RequestRefused
+from zerohop.serving.wording import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,12 +55,32 @@ class Operation:
         arguments: their types, as msgspec checks them; ``None``: as they come, any number.
         optional: how many of the last arguments may be left out.
         number: it may be asked for by, too.
+
+    Raises:
+        TypeError: one of them is of another kind.
+        ValueError: more may be left out than there are.
     """
 
     name: str
     arguments: tuple[Any, ...] | None = ()
     optional: int = 0
     number: int | None = None
+
+    def __post_init__(self) -> None:
+        text("an operation's name", self.name)
+        most = whole("optional", self.optional)
+        if self.number is not None:
+            whole("an operation's number", self.number)
+        if self.arguments is None:
+            return
+        if not isinstance(self.arguments, tuple | list):
+            raise TypeError(
+                f"the arguments of {self.name!r} are a tuple of types, not {self.arguments!r:.64}; "
+                "(str,) is that of one"
+            )
+        if most > len(self.arguments):
+            have = counted(len(self.arguments), "argument")
+            raise ValueError(f"{self.name!r} has {have}, of which {most} may not be left out")
 
 
 _Entry: TypeAlias = "tuple[Operation, Callable[..., Any], Sequence[Callable[[bytes], Any]] | None]"
@@ -75,6 +97,7 @@ class Protocol:
         operations: of which no two have the same name or number.
 
     Raises:
+        TypeError: the name is no text, or the operations are no tuple of them.
         ValueError: two have.
         Unencodable: the name has no form on the wire.
     """
@@ -83,7 +106,15 @@ class Protocol:
     operations: tuple[Operation, ...] = ()
 
     def __post_init__(self) -> None:
-        encoded(self.name)  # a PING is told it
+        encoded(text("a protocol's name", self.name))  # a PING is told it
+        if not isinstance(self.operations, tuple | list):
+            raise TypeError(
+                f"the operations of {self.name!r} are a tuple of them, not "
+                f"{self.operations!r:.64}; (Operation(...),) is that of one"
+            )
+        for each in self.operations:
+            if not isinstance(each, Operation):
+                raise TypeError(f"{each!r:.64} in protocol {self.name!r} is no Operation")
         if all(each.name != PING.name for each in self.operations):
             object.__setattr__(self, "operations", (*self.operations, PING))
         names = Counter[int | str](each.name for each in self.operations)
@@ -215,8 +246,10 @@ class Handlers:
             decoders = [_decode_anything] * len(request.arguments)
         count, most = len(request.arguments), len(decoders)
         if not most - operation.optional <= count <= most:
-            least = f"{most - operation.optional} to " if operation.optional else ""
-            reason = f"{operation.name!r} has {least}{most} arguments, not {count}"
+            wanted = counted(most, "argument")
+            if operation.optional:
+                wanted = f"{most - operation.optional} to {most} arguments"
+            reason = f"{operation.name!r} has {wanted}, not {count}"
             return self._refuse(request, "wrong_arguments", reason)
         arguments = []
         for number, (decode, frame) in enumerate(
@@ -271,5 +304,6 @@ def _check_arguments(operation: Operation, handler: Callable[..., Any], most: in
             signature.bind(*[None] * count)
         except TypeError as error:
             raise TypeError(
-                f"the handler of {operation.name!r} cannot take its {count} arguments: {error}"
+                f"the handler of {operation.name!r} cannot take its {counted(count, 'argument')}: "
+                f"{error}"
             ) from None

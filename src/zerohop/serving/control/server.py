@@ -17,6 +17,7 @@ from functools import partial
 
 import zerohop as zmq
 from zerohop.serving.actor import Actor, ActorThread, bound
+from zerohop.serving.arguments import seconds
 from zerohop.serving.control.exchange import Exchange
 from zerohop.serving.control.hands import Hands, call_in_thread
 from zerohop.serving.control.membership import Membership
@@ -134,6 +135,9 @@ class RouterThread(Routing, ActorThread):
         Args:
             timeout: seconds for the handlers that are at work, after which they are left to
                 themselves; ``None``: without limit.
+
+        Raises:
+            TypeError, ValueError: the timeout is no time; nothing has ended.
         """
         self._hands.close(timeout)
         super().close()
@@ -173,8 +177,10 @@ class SyncControlServer(Keeping, RouterThread):
 
     Raises:
         MissingHandlers: an operation of the protocol has no handler.
-        ValueError: a handler that the protocol does not name, or that is the channel's own.
-        TypeError: a handler cannot take the arguments of its operation.
+        ValueError: a handler that the protocol does not name, or that is the channel's own; 0
+            threads.
+        TypeError: a handler cannot take the arguments of its operation; an argument is of another
+            kind.
         ZMQError: the endpoint can't be bound.
     """
 
@@ -216,12 +222,16 @@ class SyncControlServer(Keeping, RouterThread):
 
         Returns:
             The event, or ``None``: the time has run out, or the server is closed.
+
+        Raises:
+            TypeError, ValueError: the timeout is no time.
         """
         found = self._membership.next_event
+        given = None if timeout is None else seconds("timeout", timeout)
         with self._changed:
             event = found()
             if event is None:
-                give_up = None if timeout is None else time.monotonic() + timeout
+                give_up = None if given is None else time.monotonic() + given
                 while event is None and not self._is_closed:
                     left = None if give_up is None else give_up - time.monotonic()
                     if left is not None and left <= 0:

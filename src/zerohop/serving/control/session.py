@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from zerohop.serving.arguments import seconds, text
 from zerohop.serving.codec import decode_with, pack
 from zerohop.serving.control.frames import (
     encode_call,
@@ -29,6 +30,7 @@ from zerohop.serving.control.frames import (
     refused_because,
 )
 from zerohop.serving.control.messages import (
+    LONGEST,
     Batch,
     Beat,
     Command,
@@ -53,7 +55,6 @@ SessionState = Literal["registering", "syncing", "right", "ended"]
 COMMAND = (pack(None), pack("command"))  # how a pushed command begins
 
 _LATEST = 60.0  # seconds between two questions at most, however long nothing was answered
-_A_DAY = 86400.0  # seconds: no period is longer, and no number that a peer made up is one
 _decode_welcome = msgspec.msgpack.Decoder(Welcome).decode
 _decode_pulse = msgspec.msgpack.Decoder(Pulse).decode
 _decode_receipt = msgspec.msgpack.Decoder(Receipt).decode
@@ -80,18 +81,17 @@ class WorkerSession:
         malformed: messages of the server that could not be read.
 
     Raises:
-        TypeError: its name is no text, or what it offers is no dict.
+        TypeError: its name is no text, what it offers is no dict, or its patience is no number.
+        ValueError: its patience is not above 0.
         Unencodable: its name, or something in what it offers, has no form on the wire.
     """
 
     def __init__(
         self, registration: Registration, jitters: Iterator[float], patience: float = 2.0
     ) -> None:
-        if not isinstance(registration.worker, str):
-            raise TypeError(f"a worker's name is a str, not {registration.worker!r:.64}")
+        encoded(text("a worker's name", registration.worker))  # a text may have no form, too
         if not isinstance(registration.offers, dict):
             raise TypeError(f"what a worker offers is a dict, not {registration.offers!r:.64}")
-        encoded(registration.worker)  # a text may have no form, too
         self.registration = msgspec.structs.replace(
             registration, offers=encoded(registration.offers)
         )
@@ -100,7 +100,8 @@ class WorkerSession:
         self.refused_because: str | None = None
         self.heard_at: float | None = None
         self.registrations = self.malformed = 0
-        self._jitters, self._patience = jitters, patience
+        self._jitters = jitters
+        self._patience = seconds("patience", patience, above_zero=True)
         self._welcome: Welcome | None = None
         self._uids = 0
         self._open: dict[Question, int] = {}  # what waits for a reply
@@ -229,7 +230,7 @@ class WorkerSession:
             self._due["register"] = now + _LATEST * (0.5 + next(self._jitters))
 
     def _take_welcome(self, welcome: Welcome, now: float) -> None:
-        if not (0.0 < welcome.period <= _A_DAY and 0.0 <= welcome.spread <= _A_DAY):
+        if not (0.0 < welcome.period <= LONGEST and 0.0 <= welcome.spread <= LONGEST):
             reason = f"a period of {welcome.period:g} s and a spread of {welcome.spread:g} s"
             raise Malformed(b"", reason)
         self._welcome, self.refused_because = welcome, None

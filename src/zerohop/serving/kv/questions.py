@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from zerohop.serving.arguments import seconds, whole
 from zerohop.serving.errors import Malformed
 from zerohop.serving.kv.replies import replay_request, snapshot_request
 
@@ -37,6 +38,10 @@ class OrderOptions:
         max_held: live batches that are held while a question is open.
         max_held_octets: of their payloads; of a snapshot's, too.
         first: the number of a worker's first batch; llm-d's file system backend begins at 1.
+
+    Raises:
+        TypeError: one of them is no number.
+        ValueError: one is below 0; 0, where it is a silence or a check.
     """
 
     replay: bool = True
@@ -47,6 +52,14 @@ class OrderOptions:
     max_held: int = 10_000
     max_held_octets: int = 256 * 1024 * 1024
     first: int = 0
+
+    def __post_init__(self) -> None:
+        seconds("silence", self.silence, above_zero=True)
+        seconds("pause", self.pause)
+        if self.check is not None:
+            seconds("check", self.check, above_zero=True)
+        for name in ("attempts", "max_held", "max_held_octets", "first"):
+            whole(name, getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True)

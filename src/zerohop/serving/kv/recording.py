@@ -18,6 +18,7 @@ from typing import IO, Annotated, Any
 
 import msgspec
 
+from zerohop.serving.arguments import number, octets, whole
 from zerohop.serving.closing import Closing
 from zerohop.serving.codec import MAX_OCTETS, decode_with, pack
 from zerohop.serving.errors import Malformed
@@ -79,10 +80,17 @@ class BatchRecorder(Closing):
             payload: its octets.
             topic: what was before it.
             at: seconds since the recording began; ``None``: now.
+
+        Raises:
+            TypeError, ValueError: one of them is of another kind. The file stays readable.
         """
         if at is None:
             at = time.monotonic() - self._began
-        self._write(pack([at, topic, seq, payload]))
+        if number("at", at) > _LATEST:
+            raise ValueError(f"at={at:g}: it is counted from when the recording began")
+        self._write(
+            pack([at, octets("topic", topic), whole("seq", seq), octets("payload", payload)])
+        )
         self.count += 1
 
     def flush(self) -> None:
@@ -91,6 +99,7 @@ class BatchRecorder(Closing):
 
     def close(self) -> None:
         """Close the file."""
+        self._is_closed = True
         self._file.close()
 
     def _write(self, octets: bytes) -> None:
@@ -164,7 +173,8 @@ class BatchRecording:
 
 
 _decode_header = msgspec.msgpack.Decoder(dict[str, Any]).decode
-_At = Annotated[float, msgspec.Meta(ge=0, le=1e9)]  # which can be waited for
+_LATEST = 1e9  # seconds: what can be waited for
+_At = Annotated[float, msgspec.Meta(ge=0, le=_LATEST)]
 _Seq = Annotated[int, msgspec.Meta(ge=0)]
 _decode_record = msgspec.msgpack.Decoder(tuple[_At, bytes, _Seq, bytes]).decode
 
@@ -185,9 +195,13 @@ def play_batches(
         speed: 1 as it was, 10 ten times as fast; ``None``: one after the other, without waiting.
         sleep: waits for some seconds.
         clock: seconds, monotonic.
+
+    Raises:
+        TypeError: the speed is no number.
+        ValueError: it is not above 0, or ``nan``.
     """
-    if speed is not None and not speed > 0:
-        raise ValueError(f"speed={speed!r}: must be above 0, or None")
+    if speed is not None:
+        speed = number("speed", speed, above_zero=True)
     began, count = clock(), 0
     for recorded in recording:
         if speed is not None:

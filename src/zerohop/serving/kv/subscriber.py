@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import zerohop as zmq
 from zerohop.serving.actor import ContextOwner, Waker, bound, connected, milliseconds_until, waiting
+from zerohop.serving.arguments import seconds, text, whole
 from zerohop.serving.closing import Closing
 from zerohop.serving.kv.follower import KvFollower
 from zerohop.serving.kv.questions import OrderOptions
@@ -66,8 +67,14 @@ class Following(ContextOwner):
                 argument.
 
         Raises:
+            TypeError, ValueError: an argument is of another kind.
             ZMQError: the endpoint can't be bound or connected.
         """
+        for name, given in (("endpoint", endpoint), ("replay", replay), ("worker", worker)):
+            if given is not None or name == "endpoint":
+                text(name, given)
+        text("topic", topic)
+        whole("hwm", hwm)
         super().__init__()
         self._replay = replay
         self._follower = KvFollower(
@@ -160,8 +167,11 @@ class SyncKvEventSubscriber(Following, Closing):
 
         Returns:
             The delivery, or ``None``: the time has run out, or the subscriber is closed.
+
+        Raises:
+            TypeError, ValueError: the timeout is no time.
         """
-        give_up = None if timeout is None else time.monotonic() + timeout
+        give_up = None if timeout is None else time.monotonic() + seconds("timeout", timeout)
         with self._lock:
             while not self._out:
                 if self._is_closed:

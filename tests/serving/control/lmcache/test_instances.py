@@ -60,7 +60,7 @@ def test_one_too_many_is_refused_and_who_is_here_may_register_anew():
     instances = Instances(most=2)
     instances.register(7, "model", 0.0)
     instances.register(8, "model", 0.0)
-    with pytest.raises(RequestRefused, match="there are 2 instances, which is the limit"):
+    with pytest.raises(RequestRefused, match="the limit of 2 instances is reached"):
         instances.register(9, "model", 1.0)
     instances.register(8, "other", 1.0)
     assert [each.registration for each in instances.present.values()] == ["model", "other"]

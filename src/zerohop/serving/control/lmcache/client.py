@@ -40,7 +40,8 @@ class _AskingARelease:
             timeout: seconds for each reply.
 
         Raises:
-            ValueError: the release is not known.
+            TypeError: an argument is of another kind.
+            ValueError: the release is not known, or the timeout is no time.
             ZMQError: the endpoint can't be connected.
         """
         self._release = check_release(release)
@@ -79,6 +80,7 @@ class SyncLmcacheClient(_AskingARelease, Closing):
 
     def close(self) -> None:
         """Ask no more."""
+        self._is_closed = True
         self._client.close()
 
 

@@ -64,7 +64,9 @@ class Controlling(Actor):
 
         Raises:
             ValueError: heartbeats are bound to every interface, and nobody says by which host to
-                reach it: a worker that beats elsewhere would be taken for gone.
+                reach it: a worker that beats elsewhere would be taken for gone; or the timeout is
+                no time.
+            TypeError: an argument is of another kind.
             ZMQError: an endpoint can't be bound.
         """
         super().__init__()
@@ -150,6 +152,7 @@ class Reporting(Actor):
             spread: seconds over which the full syncs of many workers are scattered.
 
         Raises:
+            TypeError, ValueError: an argument is of another kind, or no time.
             Unencodable: something in who it is has no form on the wire.
             ZMQError: an endpoint can't be connected.
         """

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from zerohop.serving.errors import RequestRefused
+from zerohop.serving.wording import counted
 
 __all__ = ["Instance", "Instances"]
 
@@ -59,7 +60,7 @@ class Instances:
         if instance_id not in self.present and len(self.present) >= self._most:
             self.reap(now)
             if len(self.present) >= self._most:
-                reason = f"there are {self._most} instances, which is the limit"
+                reason = f"the limit of {counted(self._most, 'instance')} is reached"
                 raise RequestRefused(f"{instance_id!r:.64}", reason)
         self.present[instance_id] = Instance(instance_id, registration, now)
 

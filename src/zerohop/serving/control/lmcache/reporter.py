@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from zerohop.serving.arguments import seconds
 from zerohop.serving.codec import pack
 from zerohop.serving.control.lmcache.messages import (
     Deregister,
@@ -60,6 +61,7 @@ class LmcacheReporter:
         full_syncs: that were carried out.
 
     Raises:
+        TypeError, ValueError: a time is none.
         Unencodable: something in who it is, or the location, has no form on the wire.
     """
 
@@ -80,7 +82,9 @@ class LmcacheReporter:
         self.keys: set[int] = set()
         self.full_syncs = 0
         self._who, self._location, self._jitters = register, location, jitters
-        self._period, self._patience, self._spread = period, patience, spread
+        self._period = seconds("period", period, above_zero=True)
+        self._patience = seconds("patience", patience, above_zero=True)
+        self._spread = seconds("spread", spread)
         self._asked = self._replies = 0
         self._number = 0
         self._pending: list[WorkerOperation] = []

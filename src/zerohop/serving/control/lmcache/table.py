@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from zerohop.serving.arguments import seconds
 from zerohop.serving.control.lmcache.messages import (
     Deregister,
     Failure,
@@ -82,14 +83,19 @@ class ControllerTable:
         gaps: operations before which a number was missing.
         strangers: messages of workers that are not registered.
         full_syncs: that were asked for.
+
+    Raises:
+        TypeError, ValueError: a time is none.
     """
 
     def __init__(
         self, heartbeat_url: str | None = None, timeout: float = 300.0, patience: float = 60.0
     ) -> None:
-        self._heartbeat_url, self._timeout, self._patience = heartbeat_url, timeout, patience
+        self._heartbeat_url = heartbeat_url
+        self._timeout = seconds("timeout", timeout, above_zero=True)
+        self._patience = seconds("patience", patience)
         self._workers: dict[WorkerName, _Worker] = {}
-        self._watch = Watch(timeout / _LOOKS)
+        self._watch = Watch(self._timeout / _LOOKS)
         self.gaps = self.strangers = self.full_syncs = 0
 
     def receive(self, message: Message, now: float) -> Message | None:
