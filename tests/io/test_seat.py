@@ -1,5 +1,6 @@
 """How callers and the helper thread sleep; an exception in between leaves no lock askew."""
 
+import socket
 import threading
 import time
 
@@ -10,6 +11,17 @@ from zerohop.io.reactor import Reactor
 from zerohop.io.seat import FOREVER, LONGEST_REST, REST, Waiter, take_back
 
 SOON = 8.0
+
+
+@pytest.fixture
+def ends():
+    """Two sockets that are connected, non-blocking."""
+    pair = socket.socketpair()
+    for end in pair:
+        end.setblocking(False)
+    yield pair
+    for end in pair:
+        end.close()
 
 
 class Interrupted(Exception):
@@ -129,6 +141,22 @@ def test_after_a_long_wait_the_helper_first_looks_whether_the_caller_comes_back(
     while not reactor._helper.drives:
         assert time.monotonic() < deadline
         time.sleep(0.001)
+    reactor.stop()
+
+
+def test_while_connection_after_connection_is_made_the_helper_rests_after_each_turn(ends):
+    """It would take the interpreter from the program for each answer that comes."""
+    reactor = Reactor(threading.RLock())
+    helper, here, there = reactor._helper, *ends
+    with reactor.lock:
+        reactor.add_reader(here.fileno(), lambda: here.recv(100))
+    until(lambda: helper.drives)
+    with reactor.lock:
+        reactor.connects += 1
+        there.send(b"answered")
+    until(lambda: 0 < helper.looks_at <= reactor.time() + REST)
+    assert not helper.drives
+    until(lambda: helper.drives)  # no more have come
     reactor.stop()
 
 

@@ -5,6 +5,7 @@ reached is no accident: raise it with the measurement that shows why it is worth
 few times counts: what the helper thread did in between, and when, is no cost of the path.
 """
 
+import socket as plain
 from time import monotonic
 
 import pytest
@@ -77,6 +78,16 @@ def test_a_message_to_a_busy_connection_costs_three_calls_to_send(context):
     pull, push = joined(context, zmq.PULL, zmq.PUSH)
     sent, _ = calls_of(sending(push.send, MESSAGE, MANY), receiving(pull.recv, MANY))
     assert sent <= 3 * MANY + 250
+
+
+def test_a_message_to_a_peer_that_is_not_there_yet_only_waits(context):
+    """It goes out after the handshake: nothing is to be written, and nobody to be told."""
+    dealer = context.socket(zmq.DEALER)
+    with plain.create_server(("127.0.0.1", 0)) as silent:
+        dealer.connect(f"tcp://127.0.0.1:{silent.getsockname()[1]}")
+        assert calls_during(dealer.send, MESSAGE) <= 5
+        assert calls_during(sending(dealer.send, MESSAGE, MANY)) <= 3 * MANY + 20
+        dealer.close(0)
 
 
 def test_a_message_from_one_socket_to_another(context):

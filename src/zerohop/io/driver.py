@@ -157,6 +157,9 @@ class SocketDriver(Pump):
                     hint="SOCKS_PROXY is not supported, and traffic must not go past the proxy",
                 )
             core.connect(endpoint, endpoint.text or str(endpoint))
+            reactor = self.context.reactor
+            if reactor is not None and self.loop is reactor:
+                reactor.connects += 1
         self.pump()
 
     def disconnect(self, address: str) -> None:

@@ -64,6 +64,7 @@ class Reactor:
         lock: as above.
         closed: stopped, or a child process's copy of its parent's. Registers nothing any more.
         visits: how many callers ever came, to wait or to poll.
+        connects: how many connect()s its sockets have begun.
         running: the call whose thread runs the callbacks just now; None: a call that does not
             wait, the helper, or nobody.
         unwritten: sockets that have left messages to be written when a caller waits.
@@ -76,6 +77,7 @@ class Reactor:
         self.lock = lock
         self.closed = False
         self.visits = 0
+        self.connects = 0
         self.running: Waiter | None = None
         self.unwritten: dict[Unwritten, None] = {}
         self.on_interruption: Callable[[], object] = self.mend

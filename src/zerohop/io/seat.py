@@ -202,7 +202,7 @@ class Helper:
     def _run(self) -> None:
         reactor = self._reactor
         with reactor.lock:
-            seen, looks, since = reactor.visits, 0, 0.0
+            seen, looks, since, connects = reactor.visits, 0, 0.0, reactor.connects
             while not self._stopping and self._thread is threading.current_thread():
                 came = reactor.visits != seen
                 seen = reactor.visits
@@ -210,7 +210,12 @@ class Helper:
                     looks = 0
                 if not reactor.occupied and (not came or reactor.has_calls or self._late()):
                     since = since or monotonic()
-                    self._drive()
+                    if reactor.connects == connects:
+                        self._drive(FOREVER)
+                    else:
+                        connects = reactor.connects
+                        self._drive(0.0)
+                        self._rest(REST)
                     if came:
                         seen = -1  # that was for once
                     continue
@@ -222,22 +227,25 @@ class Helper:
                     self._rest(FOREVER)
                     seen = -1  # first see whether the caller that left comes back
                 else:
-                    self._rest(min(self._pause, max(reactor.due() - monotonic(), 0.0) + _GRACE))
+                    self._rest(self._pause)
                     self._pause = min(2 * self._pause, LONGEST_REST)
 
     def _late(self) -> bool:
         """Whether a timer is due, and no caller has come for it."""
         return self._reactor.due() < monotonic() - _GRACE / 5
 
-    def _drive(self) -> None:
+    def _drive(self, seconds: float) -> None:
         self.drives = True
         try:
-            self._reactor.turn(FOREVER)
+            self._reactor.turn(seconds)
         finally:
             self.drives = False
         self._reactor.leave()
 
     def _rest(self, seconds: float) -> None:
+        """Sleep until called, at most ``seconds``, and not far beyond the next timer."""
+        if seconds != FOREVER:
+            seconds = min(seconds, max(self._reactor.due() - monotonic(), 0.0) + _GRACE)
         gate = threading.Lock()
         gate.acquire()
         self._gates.append(gate)

@@ -119,7 +119,11 @@ class Front:
             try:
                 if 0 < pipe.hwm <= len(pipe.messages):
                     pipe.mark_full()
-                if not pipe.reader.inproc:
+                peer = pipe.reader
+                if not (peer.connected or peer.inproc):
+                    # There is nothing to write to: what is queued goes out after the handshake.
+                    pipe.asleep = False
+                elif not peer.inproc:
                     mark = self._outflow.mark
                     self._outflow.sent(pipe, message)
                     if mark != self._outflow.mark:
