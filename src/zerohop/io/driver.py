@@ -158,7 +158,7 @@ class SocketDriver(Pump):
                 )
             core.connect(endpoint, endpoint.text or str(endpoint))
             reactor = self.context.reactor
-            if reactor is not None and self.loop is reactor:
+            if reactor is not None and self._thread is None:
                 reactor.connects += 1
         self.pump()
 
