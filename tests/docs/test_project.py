@@ -8,8 +8,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import zmq
+import zmq.asyncio
 
 import zerohop
+import zerohop.asyncio
 
 REPOSITORY = Path(__file__).parent.parent.parent
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
@@ -113,6 +116,28 @@ def test_every_difference_from_pyzmq_that_a_contract_test_marks_is_on_the_page()
     page = (REPOSITORY / "docs" / "compatibility.md").read_text()
     named = {name for _, name in TEST.findall(page)}
     assert contract_tests_of_zerohop_alone() - named == set()
+
+
+@pytest.mark.parametrize("name", ["Context", "Socket", "Poller"])
+@pytest.mark.parametrize(("ours", "theirs"), [(zerohop, zmq), (zerohop.asyncio, zmq.asyncio)])
+def test_every_attribute_that_pyzmq_does_not_have_is_on_the_page(ours, theirs, name):
+    kind = getattr(theirs, name)
+    known = {
+        *dir(kind),
+        *(n for base in kind.__mro__ for n in vars(base).get("__annotations__", ())),
+    }
+    # Options are looked up in theirs, and are attributes of the class in ours.
+    known |= {each for option in dir(zmq) for each in (option, option.lower())}
+    assert not_on_the_compatibility_page(set(dir(getattr(ours, name))) - known) == set()
+
+
+def test_every_name_that_pyzmq_does_not_have_is_on_the_page():
+    assert not_on_the_compatibility_page(set(zerohop.__all__) - set(dir(zmq))) == set()
+
+
+def not_on_the_compatibility_page(names: set[str]) -> set[str]:
+    page = (REPOSITORY / "docs" / "compatibility.md").read_text()
+    return {name for name in names if not name.startswith("_") and name not in page}
 
 
 def contract_tests_of_zerohop_alone() -> set[str]:
