@@ -524,6 +524,27 @@ def test_a_shadow_is_the_same_socket(context):
         waiting()
 
 
+def test_who_polls_a_shadow_is_woken_by_what_is_sent_and_received_through_another(context):
+    """Of a REP, where a request is received only after the reply to the one before."""
+    dealer, rep = pair_of(context, zmq.DEALER, zmq.REP)
+    shadow = zmq.Socket.shadow(rep)
+    for polled, other in ((shadow, rep), (rep, shadow)):
+        asked = in_thread(polled.poll, None, zmq.POLLOUT)
+        until(lambda polled=polled: polled._front.waiters.waiting)
+        dealer.send_multipart([b"", b"first"])
+        dealer.send_multipart([b"", b"second"])
+        assert other.recv() == b"first"
+        assert asked() == zmq.POLLOUT
+        until(lambda: rep.stats().incoming.messages == 1)
+        asked = in_thread(polled.poll)
+        until(lambda polled=polled: polled._front.waiters.waiting)
+        other.send(b"reply")
+        assert asked() == zmq.POLLIN
+        assert polled.recv() == b"second"
+        polled.send(b"reply")
+        assert [dealer.recv_multipart()[1] for _ in range(2)] == [b"reply"] * 2
+
+
 def test_a_blocking_shadow_of_an_asyncio_socket(context):
     """Jupyter sends so: from the loop's thread, through a shadow, without waiting."""
     import asyncio

@@ -167,6 +167,7 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
             other._shadows = weakref.WeakSet()
         other._shadows.add(self)
         with driver.lock:
+            driver.watched = True
             first, driver.front = driver.front, None
             self._start()
             own, driver.front = driver.front, first

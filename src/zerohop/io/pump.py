@@ -67,7 +67,8 @@ class Pump:
             outside a running loop listens from bind() on, and accepts when its loop runs).
         now: seconds on the loop's clock; before there is a loop, on the clock that loops use.
         front: whom to tell; None once the application has closed the socket.
-        watched: somebody has the descriptor: it must follow whatever is sent and received.
+        watched: somebody has the descriptor, or a shadow: they must follow whatever is sent and
+            received.
         released: nothing is left: no descriptor, no timer.
     """
 
@@ -257,7 +258,7 @@ class Pump:
         if (
             len(to_flush) != 1
             or self._pumping
-            or self._descriptor is not None
+            or self.watched
             or pattern.hands_out
             or core.send_lane is not pattern.send_lane
             # Late replies were thrown away, somebody of this process gets it, too, or it has
