@@ -72,3 +72,50 @@ def test_one_command_writes_the_figures_of_another_result(copy):
 def test_without_a_result_the_script_says_what_it_wants(script, capsys, arguments):
     assert script.main(arguments) == 2
     assert "python scripts/bench_pages.py bench/results/" in capsys.readouterr().err
+
+
+SERVING = sorted((REPOSITORY / "docs" / "explanation").glob("serving-*.md"))
+MEASURED = [page for page in SERVING if "## What it costs" in page.read_text()]
+
+
+def figures_of(value) -> set[float]:
+    """All numbers of a JSON document."""
+    if isinstance(value, dict):
+        return figures_of([*value.values()])
+    if isinstance(value, list):
+        return set().union(*map(figures_of, value))
+    return {float(value)} if isinstance(value, int | float) else set()
+
+
+def cells_of(text: str) -> list[str]:
+    """What a page's table of costs has measured: not what, in the first column, nor its aim."""
+    table = re.search(r"^\|.*(?:\n\|.*)+", text.partition("## What it costs")[2], re.MULTILINE)
+    rows = [line.split("|")[2:-2] for line in table.group().splitlines()[2:]]
+    return [cell for row in rows for cell in row]
+
+
+@pytest.mark.parametrize("page", MEASURED, ids=lambda page: page.name)
+def test_the_costs_of_serving_are_those_of_the_result_that_the_page_names(page):
+    text = page.read_text()
+    (result,) = re.findall(r"\[figures\]\(\.\./\.\./(bench/results/\S+\.json)\)", text)
+    measured = figures_of(json.loads((REPOSITORY / result).read_text())["results"])
+    shown = [
+        n.replace(",", "") for cell in cells_of(text) for n in re.findall(r"\d[\d,.]*\d|\d", cell)
+    ]
+    assert len(shown) > 10
+    assert [n for n in shown if not any(is_rounded(n, figure) for figure in measured)] == []
+
+
+def is_rounded(shown: str, figure: float) -> bool:
+    """Whether a figure was rounded to this: to its decimals, or to the places before its zeros."""
+    decimals = len(shown.partition(".")[2])
+    zeros = len(shown) - len(shown.rstrip("0")) if "." not in shown else 0
+    return round(figure, decimals - zeros) == float(shown)
+
+
+def test_a_figure_is_rounded_to_the_places_that_are_shown():
+    assert is_rounded("955000", 955_497.2)
+    assert is_rounded("0.08", 0.0836)
+    assert is_rounded("212", 211.6)
+    assert not is_rounded("956000", 955_497.2)
+    assert not is_rounded("0.09", 0.0836)
