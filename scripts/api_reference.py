@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
-SPECIAL = {"__iter__", "__aiter__", "__enter__", "__aenter__"}
+SPECIAL = {f"__{name}__" for name in ("iter", "aiter", "next", "anext", "enter", "aenter")}
+SPECIAL |= {"__len__", "__contains__"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +207,7 @@ class _Writer:
                 section = types[name, home] = []
                 if alias := signatures.alias_of(home, name):
                     section.append(f"### {name}\n\n```text\n{name} = {alias}\n```\n")
+                    section += self._words(docstrings.read(signatures.words_of(home, name)))
                 elif _is_type(name, value) and id(value) not in known:
                     section += self._section(name, value, f"In `{home}`.\n")
         return {key: section for key, section in types.items() if section}

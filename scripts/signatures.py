@@ -8,6 +8,7 @@ import importlib
 import inspect
 import textwrap
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ __all__ = [
     "parameters",
     "signature",
     "types_of",
+    "words_of",
 ]
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
@@ -243,6 +245,21 @@ def origin(module: str, name: str) -> tuple[str, str] | None:
 def alias_of(module: str, name: str) -> str | None:
     """Return the type that a name stands for; ``None``: it is no alias."""
     value = _assigned(module, name)
-    if isinstance(value, ast.Constant) and isinstance(value.value, str):
-        return value.value  # of what only a type checker imports
+    if (text := _text(value)) is not None:
+        return text  # of what only a type checker imports
     return ast.unparse(value) if isinstance(value, ast.BinOp | ast.Subscript) else None
+
+
+def words_of(module: str, name: str) -> str | None:
+    """Return the text that stands below an assignment, as a docstring does below a ``def``."""
+    value = _assigned(module, name)
+    for node, following in pairwise(module_node(module).body):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is value:
+            return _text(following.value) if isinstance(following, ast.Expr) else None
+    return None
+
+
+def _text(node: ast.expr | None) -> str | None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    return None

@@ -120,6 +120,7 @@ def shapes(tmp_path, monkeypatch):
 
             LIMIT = 1_000
             Name: TypeAlias = int | str
+            "What it is called."
 
 
             @dataclass
@@ -205,3 +206,5 @@ def test_a_name_in_a_signature_is_found_where_it_is_defined(shapes):
     assert signatures.origin("zerohop.shapes", "dataclass") is None
     assert signatures.alias_of("zerohop.shapes", "Name") == "int | str"
     assert signatures.alias_of("zerohop.shapes", "LIMIT") is None
+    assert signatures.words_of("zerohop.shapes", "Name") == "What it is called."
+    assert signatures.words_of("zerohop.shapes", "LIMIT") is None
