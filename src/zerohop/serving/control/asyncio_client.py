@@ -87,6 +87,11 @@ class ControlClient(Asking, AsyncClosing):
     ) -> Any:
         """Ask for an operation, and wait for its result.
 
+        Args:
+            operation: its name, or its number.
+            arguments: as the protocol has them.
+            timeout: seconds; the client's own unless given.
+
         Raises:
             RequestRefused: the server says why it does not do it.
             ProtocolMismatch: it did something else.

@@ -252,6 +252,11 @@ class SyncControlClient(Asking, Closing):
     def call(self, operation: Operation, *arguments: Any, timeout: float | None = None) -> Any:
         """Ask for an operation, and wait for its result.
 
+        Args:
+            operation: its name, or its number.
+            arguments: as the protocol has them.
+            timeout: seconds; the client's own unless given.
+
         Raises:
             RequestRefused: the server says why it does not do it.
             ProtocolMismatch: it did something else.

@@ -83,7 +83,7 @@ class Finding:
     """What is at the other end.
 
     Attributes:
-        code: which kind of finding, a key of :data:`ADVICE`.
+        code: which kind of finding, the same in later versions; ``docs/howto/ping.md`` lists them.
         detail: what was found, with its values, on one line.
         advice: what to do about it, on one line.
     """

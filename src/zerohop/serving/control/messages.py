@@ -37,6 +37,7 @@ VERSION = 1
 LONGEST = 86400.0
 """Seconds of a period or a spread at most: a number that a peer made up is none."""
 Key: TypeAlias = int | str
+"""Of an entry in a worker's table."""
 
 
 class Registration(msgspec.Struct, frozen=True):

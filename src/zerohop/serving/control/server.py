@@ -200,6 +200,11 @@ class SyncControlServer(Keeping, RouterThread):
     def command(self, worker: str, name: str, *arguments: Any) -> int:
         """Tell a worker to do something.
 
+        Args:
+            worker: its name.
+            name: of one of its commands.
+            arguments: what its handler is called with.
+
         Returns:
             The id of the command; its end is an event.
 

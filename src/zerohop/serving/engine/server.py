@@ -178,6 +178,9 @@ class EngineServer:
         Args:
             name: by which it is called.
             function: gets the arguments; what it returns, or raises, is sent back.
+
+        Raises:
+            TypeError: the name is no text.
         """
         if not isinstance(name, str):
             raise TypeError(f"a utility is called by a str, not {name!r}")
@@ -248,7 +251,11 @@ class EngineServer:
         self._end(Ended(number, "refused", _encodable(reason)))
 
     def close(self, reason: str = "it was closed") -> None:
-        """Say goodbye, after all outputs, and end. What is open ends as ``EngineDead``."""
+        """Say goodbye, after all outputs, and end. What is open ends as ``EngineDead``.
+
+        Args:
+            reason: what the API servers are told, in words.
+        """
         if self._context.closed:
             return
         reason = _encodable(reason)

@@ -40,7 +40,13 @@ _BLOCKS_OF_A_BATCH = 512
 
 
 class Copies(NamedTuple):
-    """Where copies of blocks are."""
+    """Where copies of blocks are.
+
+    Attributes:
+        dp_rank: the engine's data parallel rank; ``None``: it does not tell.
+        medium: ``"GPU"`` where the engine does not tell.
+        group_idx: the KV cache group of a hybrid model.
+    """
 
     dp_rank: int | None
     medium: str
@@ -148,7 +154,12 @@ class PresentBlocks:
                 pass
 
     def apply(self, events: Iterable[KvEvent], dp_rank: int | None) -> None:
-        """Apply the events of a batch, in their order. They must not be changed afterwards."""
+        """Apply the events of a batch, in their order.
+
+        Args:
+            events: must not be changed afterwards.
+            dp_rank: of the engine that they are from.
+        """
         for event in events:
             match event:
                 case BlockStored():

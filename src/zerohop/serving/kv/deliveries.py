@@ -31,10 +31,11 @@ __all__ = [
 class Health(Enum):
     """What a view is worth that was made of the deliveries.
 
-    LIVE: it is the worker's state, at the last number that was heard.
-    CATCHING_UP: it is the worker's state at an earlier number; what is missing is asked for, or
-        there has never been a connection to bring it.
-    LOST: it is a part of the worker's state. No block is too many, but there may be others.
+    Attributes:
+        LIVE: it is the worker's state, at the last number that was heard.
+        CATCHING_UP: it is the worker's state at an earlier number; what is missing is asked for, or
+            there has never been a connection to bring it.
+        LOST: it is a part of the worker's state. No block is too many, but there may be others.
     """
 
     LIVE = "live"
@@ -44,7 +45,12 @@ class Health(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """The next batch, in the order of the numbers, and told once."""
+    """The next batch, in the order of the numbers, and told once.
+
+    Attributes:
+        seq: its number.
+        batch: what it tells.
+    """
 
     worker: str
     dp_rank: int | None
@@ -54,7 +60,11 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Restarted:
-    """The worker has begun anew, with no blocks."""
+    """The worker has begun anew, with no blocks.
+
+    Attributes:
+        reason: what shows it, in words.
+    """
 
     worker: str
     dp_rank: int | None
@@ -63,7 +73,11 @@ class Restarted:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """What was missed can't be had any more."""
+    """What was missed can't be had any more.
+
+    Attributes:
+        reason: why not, in words.
+    """
 
     worker: str
     dp_rank: int | None
@@ -72,7 +86,12 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All blocks that are present before batch ``next_seq``."""
+    """All blocks that are present before a batch.
+
+    Attributes:
+        next_seq: the number of that batch.
+        batches: the blocks, to be applied in this order to a view that has none.
+    """
 
     worker: str
     dp_rank: int | None
@@ -82,7 +101,11 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class HealthChanged:
-    """What the view is worth from here on; after the other deliveries of the same moment."""
+    """What the view is worth from here on; after the other deliveries of the same moment.
+
+    Attributes:
+        health: that.
+    """
 
     worker: str
     dp_rank: int | None
@@ -105,3 +128,5 @@ class Undecodable:
 
 
 Delivery: TypeAlias = Applied | Restarted | Lost | Snapshot | HealthChanged | Undecodable
+"""What a consumer is told of ``worker``, as the subscriber names it, and its ``dp_rank``; ``None``
+where the engine does not tell the rank, or before its first batch."""

@@ -30,8 +30,9 @@ __all__ = [
 ]
 
 BlockHash: TypeAlias = int | bytes
-# TensorRT-LLM may send strings; SGLang with EAGLE sends pairs, each token with the one after it.
+"""A block's name: a number of 64 bits, signed or not, or bytes."""
 TokenId: TypeAlias = int | str | list[int]
+"""TensorRT-LLM may send texts; SGLang with EAGLE sends pairs, each token with the one after it."""
 
 # The fields of a peer that this version does not know. Its type is one that no wire form decodes
 # to, so a peer that has a field named "extra" is read like any other with an unknown field.
@@ -120,7 +121,11 @@ class BlockRemoved(_Event, frozen=True):
 
 
 class AllBlocksCleared(_Event, frozen=True):
-    """The worker has no blocks any more, in no medium."""
+    """The worker has no blocks any more, in no medium.
+
+    Attributes:
+        extra: fields that this version does not know.
+    """
 
     extra: MappingProxyType[str, Any] = NO_EXTRA
 

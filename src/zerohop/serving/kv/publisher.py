@@ -210,7 +210,14 @@ class KvEventPublisher(Closing):
         return self.publish([AllBlocksCleared()])
 
     def flush(self, timeout: float = 1.0) -> bool:
-        """Wait until what was published before is sent, and say whether that was in time."""
+        """Wait until what was published before is sent.
+
+        Args:
+            timeout: seconds.
+
+        Returns:
+            Whether that was in time.
+        """
         done = threading.Event()
         with self._lock:
             if self._is_closed:
@@ -219,7 +226,11 @@ class KvEventPublisher(Closing):
         return done.wait(timeout)
 
     def close(self, timeout: float = 1.0) -> None:
-        """Send what waits and end, within about the time limit."""
+        """Send what waits, and end.
+
+        Args:
+            timeout: seconds that this takes, about.
+        """
         deadline = time.monotonic() + timeout
         with self._lock:
             if self._is_closed:

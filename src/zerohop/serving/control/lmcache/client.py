@@ -54,7 +54,12 @@ class SyncLmcacheClient(_AskingARelease, Closing):
     _client_type = SyncControlClient
 
     def call(self, name: str, *arguments: Any, timeout: float | None = None) -> Any:
-        """Ask for an operation, by LMCache's name in small letters.
+        """Ask for an operation.
+
+        Args:
+            name: LMCache's, in small letters.
+            arguments: as the release has them.
+            timeout: seconds; the client's own unless given.
 
         Returns:
             What msgpack makes of the result.
@@ -69,6 +74,12 @@ class SyncLmcacheClient(_AskingARelease, Closing):
 
     def ping(self, instance_id: int | None = None) -> bool:
         """Ask whether it is well; tell it that an instance is alive.
+
+        Args:
+            instance_id: of the instance; ``None``: nobody's.
+
+        Returns:
+            Whether it says that it is well.
 
         Raises:
             ValueError: the release has no PING.
@@ -90,7 +101,11 @@ class LmcacheClient(_AskingARelease, AsyncClosing):
     _client_type = ControlClient
 
     async def call(self, name: str, *arguments: Any) -> Any:
-        """Ask for an operation, by LMCache's name in small letters.
+        """Ask for an operation.
+
+        Args:
+            name: LMCache's, in small letters.
+            arguments: as the release has them.
 
         Returns:
             What msgpack makes of the result.
@@ -105,6 +120,12 @@ class LmcacheClient(_AskingARelease, AsyncClosing):
 
     async def ping(self, instance_id: int | None = None) -> bool:
         """Ask whether it is well; tell it that an instance is alive.
+
+        Args:
+            instance_id: of the instance; ``None``: nobody's.
+
+        Returns:
+            Whether it says that it is well.
 
         Raises:
             ValueError: the release has no PING.

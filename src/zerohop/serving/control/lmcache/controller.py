@@ -109,7 +109,15 @@ class Controlling(Actor):
             return self._exchange.table.is_right(name)
 
     def keys(self, name: WorkerName, location: str) -> frozenset[int]:
-        """Return the chunks that a worker has at a location, as far as is known."""
+        """Return the chunks that a worker has at a location, as far as is known.
+
+        Args:
+            name: instance and worker.
+            location: as the worker names it: ``"LocalCPUBackend"``.
+
+        Returns:
+            Their hashes.
+        """
         with self._lock:
             return self._exchange.table.keys(name, location)
 

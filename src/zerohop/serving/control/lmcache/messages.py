@@ -43,7 +43,15 @@ __all__ = [
 
 
 class Register(msgspec.Struct, tag="RegisterMsg", frozen=True):
-    """A worker starts; it has nothing yet."""
+    """A worker starts; it has nothing yet.
+
+    Attributes:
+        instance_id: of the engine.
+        worker_id: which of its workers.
+        ip: the worker's.
+        port: the worker's.
+        peer_init_url: where other workers reach it; ``None``: nowhere.
+    """
 
     instance_id: str
     worker_id: int

@@ -42,6 +42,7 @@ from zerohop.serving.control.watch import Watch
 __all__ = ["ControllerTable", "WorkerName"]
 
 WorkerName: TypeAlias = tuple[str, int]
+"""An instance's id, and which of its workers it is."""
 _LOOKS = 30  # within the time-out: as often as LMCache's workers beat
 _MAX_BATCHES = 1_000_000  # of one full sync: a number that a peer sends
 
