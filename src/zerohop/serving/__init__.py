@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from zerohop.serving.control.probe import ping
     from zerohop.serving.control.protocol import Operation, Protocol
     from zerohop.serving.control.server import SyncControlServer
-    from zerohop.serving.engine.client import EngineClient, RequestStream
+    from zerohop.serving.engine.asyncio_client import EngineClient, RequestStream
+    from zerohop.serving.engine.client import SyncEngineClient, SyncRequestStream
     from zerohop.serving.engine.liveness import EngineState, Patience
     from zerohop.serving.engine.messages import Delta, Request
     from zerohop.serving.engine.roster import EngineStatus
@@ -118,7 +119,8 @@ _IMPORTED_LATER = {
     "zerohop.serving.addresses": ("ipc_endpoint",),
     "zerohop.serving.control.findings": ("Finding",),
     "zerohop.serving.control.probe": ("ping",),
-    "zerohop.serving.engine.client": ("EngineClient", "RequestStream"),
+    "zerohop.serving.engine.asyncio_client": ("EngineClient", "RequestStream"),
+    "zerohop.serving.engine.client": ("SyncEngineClient", "SyncRequestStream"),
     "zerohop.serving.engine.liveness": ("EngineState", "Patience"),
     "zerohop.serving.engine.messages": ("Delta", "Request"),
     "zerohop.serving.engine.roster": ("EngineStatus",),
@@ -211,11 +213,13 @@ __all__ = [
     "SyncControlClient",
     "SyncControlServer",
     "SyncControlWorker",
+    "SyncEngineClient",
     "SyncKvEventSubscriber",
     "SyncLmcacheClient",
     "SyncLmcacheController",
     "SyncLmcacheServer",
     "SyncLmcacheWorker",
+    "SyncRequestStream",
     "Undecodable",
     "Unencodable",
     "UnknownEvent",

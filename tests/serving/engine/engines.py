@@ -14,10 +14,12 @@ import threading
 import time
 from pathlib import Path
 
-from zerohop.serving import Delta, EngineClient, EngineServer
+from zerohop.serving import Delta, EngineClient, EngineServer, Patience
 
 REPOSITORY = Path(__file__).parent.parent.parent.parent
 SECONDS = 10  # what a thing may take that must happen
+QUICK = Patience(beat_every=0.1, gone_after=1.0, hung_after=0.5)
+PATIENT = Patience(beat_every=0.1, gone_after=20.0, hung_after=20.0)
 
 
 class Engine:
@@ -121,6 +123,11 @@ def engine_process(*endpoints, engine="e0"):
         process.wait(SECONDS)
 
 
+def run(body):
+    """A test's body, on an event loop."""
+    asyncio.run(asyncio.wait_for(body, 25))
+
+
 async def until(condition, seconds=SECONDS):
     """Wait until something is so."""
     async with asyncio.timeout(seconds):
@@ -135,6 +142,13 @@ async def tokens_of(stream):
         tokens += delta.token_ids
         finish = delta.finish
     return tokens, finish
+
+
+async def give_more_and_more(client, streams, payload):
+    """Give requests until that fails."""
+    while True:
+        streams.append(client.generate(payload))
+        await asyncio.sleep(0)
 
 
 def main():

@@ -1,4 +1,7 @@
-"""API servers and engines, over ipc and tcp: streams, aborts, deadlines, utilities, liveness."""
+"""API servers and engines, over ipc and tcp: streams, aborts, deadlines, utilities, liveness.
+
+All of it is so for both clients: the one on an event loop, and the one for threads.
+"""
 
 import asyncio
 import gc
@@ -8,7 +11,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 
 import msgspec
 import numpy as np
@@ -16,20 +18,22 @@ import pytest
 
 import zerohop as zmq
 from tests.serving.engine.engines import (
+    PATIENT,
+    QUICK,
     engine_in_thread,
     engine_process,
+    give_more_and_more,
+    run,
     tokens_of,
     until,
 )
 from zerohop.serving import (
     DeadlineExceeded,
     Delta,
-    EngineClient,
     EngineDead,
     EngineOverloaded,
     EngineServer,
     EngineState,
-    Patience,
     RequestRefused,
     SlowConsumer,
     Unencodable,
@@ -42,53 +46,10 @@ from zerohop.serving.errors import ProtocolMismatch
 
 pytestmark = pytest.mark.timeout(30)
 
-QUICK = Patience(beat_every=0.1, gone_after=1.0, hung_after=0.5)
-PATIENT = Patience(beat_every=0.1, gone_after=20.0, hung_after=20.0)
-
-
-class Place:
-    """Where the API servers of one test are bound."""
-
-    def __init__(self, transport, directory):
-        self._transport, self._directory, self._count = transport, directory, 0
-
-    def free(self):
-        if self._transport == "tcp":
-            return "tcp://127.0.0.1:*"
-        self._count += 1
-        return ipc_endpoint(f"server {self._count}", self._directory)
-
-
-@pytest.fixture(params=["ipc", "tcp"])
-def place(request, ipc_directory):
-    yield Place(request.param, ipc_directory)
-    for path in ipc_directory.iterdir():  # whoever is killed leaves them
-        path.unlink()
-
-
-def run(body):
-    asyncio.run(asyncio.wait_for(body, 25))
-
-
-@pytest.fixture
-def ask(place):
-    """Runs a test's body with an API server, and an engine in a thread that is ready."""
-
-    async def with_both(body, engine, options):
-        async with EngineClient(place.free(), **{"patience": PATIENT, **options}) as client:
-            with engine_in_thread(client.endpoint, **(engine or {})) as thread:
-                await client.wait_for_engines(timeout=10)
-                await body(client, thread)
-
-    def ask(body, *, engine=None, **options):
-        run(with_both(body, engine, options))
-
-    return ask
-
 
 def test_a_request_streams_its_tokens_and_ends_with_its_finish(place):
     async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
+        async with place.client(patience=PATIENT) as client:
             with engine_in_thread(client.endpoint, info={"model": "m"}):
                 await client.wait_for_engines(timeout=10)
                 status = client.engines["e0"]
@@ -97,21 +58,6 @@ def test_a_request_streams_its_tokens_and_ends_with_its_finish(place):
                 assert client.engines["e0"].open == 0
 
     run(body())
-
-
-def test_it_runs_on_uvloop(place):
-    uvloop = pytest.importorskip("uvloop")
-
-    async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
-            with engine_in_thread(client.endpoint):
-                await client.wait_for_engines(timeout=10)
-                streams = [client.generate({"tokens": 10}) for _ in range(10)]
-                results = await asyncio.gather(*map(tokens_of, streams))
-                assert results == [(list(range(9, -1, -1)), "length")] * 10
-
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(asyncio.wait_for(body(), 25))
 
 
 def test_many_requests_at_once_each_have_their_own(ask):
@@ -128,7 +74,7 @@ def test_an_engine_may_be_there_before_its_api_server(place, ipc_directory):
         endpoint = ipc_endpoint("later", ipc_directory)
         with engine_in_thread(endpoint) as engine:
             await until(lambda: hasattr(engine, "server"))
-            async with EngineClient(endpoint, patience=PATIENT) as client:
+            async with place.client(endpoint, patience=PATIENT) as client:
                 await client.wait_for_engines(timeout=10)
                 assert await tokens_of(client.generate({"tokens": 1})) == ([0], "length")
 
@@ -146,7 +92,7 @@ def test_priority_and_deadline_are_carried_to_the_engine(ask):
 def test_large_arrays_travel_both_ways(place):
     async def body():
         pixels = np.arange(300_000, dtype="<f4").reshape(300, -1)
-        async with EngineClient(place.free(), patience=PATIENT) as client:
+        async with place.client(patience=PATIENT) as client:
             with engine_in_thread(client.endpoint):
                 await client.wait_for_engines(timeout=10)
                 value = {"pixels": pixels, "png": b"x" * 100_000}
@@ -258,7 +204,7 @@ def test_all_that_is_made_keeps_its_order_for_readers_that_fall_behind(place):
         return tokens, extras
 
     async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
+        async with place.client(patience=PATIENT) as client:
             engine = threading.Thread(target=loop, args=(client.endpoint,))
             engine.start()
             try:
@@ -341,7 +287,7 @@ def test_a_utility_that_does_not_answer_ends_in_its_time(ask):
 
 def test_without_engines_a_request_is_refused_at_once(place):
     async def body():
-        async with EngineClient(place.free()) as client:
+        async with place.client() as client:
             with pytest.raises(RequestRefused, match="no engine is ready"):
                 client.generate({"tokens": 1})
             with pytest.raises(DeadlineExceeded, match="waiting for 2 engines"):
@@ -352,7 +298,7 @@ def test_without_engines_a_request_is_refused_at_once(place):
 
 def test_requests_go_to_the_engine_with_the_fewest_or_to_the_one_that_is_named(place):
     async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
+        async with place.client(patience=PATIENT) as client:
             with engine_in_thread(client.endpoint, "e0"), engine_in_thread(client.endpoint, "e1"):
                 await client.wait_for_engines(2, timeout=10)
                 held = [client.generate({"tokens": None}) for _ in range(4)]
@@ -371,7 +317,7 @@ def test_requests_go_to_the_engine_with_the_fewest_or_to_the_one_that_is_named(p
 
 def test_an_engine_that_says_goodbye_ends_what_it_had(place):
     async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
+        async with place.client(patience=PATIENT) as client:
             with engine_in_thread(client.endpoint):
                 await client.wait_for_engines(timeout=10)
                 stream = client.generate({"tokens": None})
@@ -399,7 +345,7 @@ def test_what_an_engine_has_made_is_read_before_that_it_is_gone(place):
             tokens += delta.token_ids
 
     async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
+        async with place.client(patience=PATIENT) as client:
             engine = threading.Thread(target=loop, args=(client.endpoint,))
             engine.start()
             try:
@@ -439,7 +385,7 @@ def test_a_stream_is_for_one_reader(ask):
         stream = client.generate({"tokens": 1})
         first = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(0)
-        with pytest.raises(RuntimeError, match="another task waits"):
+        with pytest.raises(RuntimeError, match="waits for this stream already"):
             await anext(stream)
         engine.hanging.clear()
         assert (await first).token_ids == [0]
@@ -491,7 +437,7 @@ def test_a_hung_engine_may_be_taken_for_gone(ask):
 
 def test_an_engine_that_is_killed_ends_its_requests_at_once(place):
     async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
+        async with place.client(patience=PATIENT) as client:
             with engine_process(client.endpoint) as process:
                 await client.wait_for_engines(timeout=20)
                 streams = [client.generate({"tokens": None}) for _ in range(5)]
@@ -510,33 +456,9 @@ def test_an_engine_that_is_killed_ends_its_requests_at_once(place):
 LONG = "x" * 200_000
 
 
-async def give_more_and_more(client, streams, payload):
-    """Until that fails."""
-    while True:
-        streams.append(client.generate(payload))
-        await asyncio.sleep(0)
-
-
-def test_a_request_for_an_engine_that_was_just_killed_ends_with_it(place):
-    async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
-            with engine_process(client.endpoint) as process:
-                await client.wait_for_engines(timeout=20)
-                process.kill()
-                process.wait(10)
-                streams = [client.generate({"tokens": 1})]  # the connection still seems to be there
-                with pytest.raises((EngineDead, RequestRefused)):
-                    await give_more_and_more(client, streams, {"tokens": 1})
-                for stream in streams:
-                    with pytest.raises(EngineDead):
-                        await tokens_of(stream)
-
-    run(body())
-
-
 def test_an_engine_that_takes_nothing_is_overloaded_at_last_and_nothing_is_lost(place):
     async def body():
-        async with EngineClient(place.free(), patience=PATIENT, requests_limit=20) as client:
+        async with place.client(patience=PATIENT, requests_limit=20) as client:
             with engine_process(client.endpoint) as process:
                 await client.wait_for_engines(timeout=20)
                 process.send_signal(signal.SIGSTOP)
@@ -557,7 +479,7 @@ def test_an_engine_that_takes_nothing_is_overloaded_at_last_and_nothing_is_lost(
 
 def test_an_engine_that_is_stopped_is_gone_in_its_time(place):
     async def body():
-        async with EngineClient(place.free(), patience=QUICK) as client:
+        async with place.client(patience=QUICK) as client:
             with engine_process(client.endpoint) as process:
                 await client.wait_for_engines(timeout=20)
                 stream = client.generate({"tokens": None})
@@ -573,34 +495,9 @@ def test_an_engine_that_is_stopped_is_gone_in_its_time(place):
     run(body())
 
 
-def test_an_api_server_that_stood_still_reads_what_has_come_before_it_believes_in_silence(ask):
-    async def body(client, _):
-        stream = client.generate({"tokens": None})
-        await anext(stream)
-        time.sleep(1.5)  # noqa: ASYNC251 - the loop stands still for longer than gone_after
-        for _ in range(200):
-            await anext(stream)
-        assert client.health == {"e0": EngineState.ALIVE}
-        await stream.aclose()
-
-    ask(body, patience=QUICK)
-
-
-def test_what_has_come_in_time_counts_though_the_loop_reads_it_late(ask):
-    async def body(client, engine):
-        stream = client.generate({"tokens": 3}, deadline=2)
-        late = asyncio.get_running_loop().time() + 2.1
-        while asyncio.get_running_loop().time() < late:  # the loop stands still
-            time.sleep(0.1)  # noqa: ASYNC251
-        assert engine.server.open == 0
-        assert await tokens_of(stream) == ([2, 1, 0], "length")
-
-    ask(body)
-
-
 def test_an_engine_that_restarts_is_another_one(place):
     async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
+        async with place.client(patience=PATIENT) as client:
             with engine_process(client.endpoint) as first:
                 await client.wait_for_engines(timeout=20)
                 old_pid = client.engines["e0"].info["pid"]
@@ -620,14 +517,14 @@ def test_an_engine_that_restarts_is_another_one(place):
 
 def test_an_api_server_that_restarts_finds_the_engine_and_no_old_requests(place):
     async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as old:
+        async with place.client(patience=PATIENT) as old:
             endpoint = old.endpoint
             with engine_in_thread(endpoint) as engine:
                 await old.wait_for_engines(timeout=10)
                 stream = old.generate({"tokens": None})
                 await anext(stream)
                 await old.aclose()
-                async with EngineClient(endpoint, patience=PATIENT) as new:
+                async with place.client(endpoint, patience=PATIENT) as new:
                     await new.wait_for_engines(timeout=10)
                     await until(lambda: stream.number in engine.aborted)
                     assert await new.call("open") == 0
@@ -660,7 +557,7 @@ def test_an_api_server_that_is_killed_loses_its_requests_in_the_engine(place, ip
         asyncio.run(until(lambda: engine.aborted == [number]))
 
         async def body():
-            async with EngineClient(endpoint, patience=PATIENT) as client:
+            async with place.client(endpoint, patience=PATIENT) as client:
                 await client.wait_for_engines(timeout=10)
                 assert await client.call("open") == 0
 
@@ -670,8 +567,8 @@ def test_an_api_server_that_is_killed_loses_its_requests_in_the_engine(place, ip
 def test_two_api_servers_share_an_engine_and_each_has_its_own(place):
     async def body():
         async with (
-            EngineClient(place.free(), patience=PATIENT) as one,
-            EngineClient(place.free(), patience=PATIENT) as two,
+            place.client(patience=PATIENT) as one,
+            place.client(patience=PATIENT) as two,
         ):
             with engine_in_thread([one.endpoint, two.endpoint]):
                 await one.wait_for_engines(timeout=10)
@@ -689,7 +586,7 @@ def test_two_api_servers_share_an_engine_and_each_has_its_own(place):
 
 def test_octets_that_are_no_message_hurt_nobody_and_are_told(place, caplog):
     async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
+        async with place.client(patience=PATIENT) as client:
             with engine_in_thread(client.endpoint), zmq.Context() as context:
                 await client.wait_for_engines(timeout=10)
                 push, dealer = context.socket(zmq.PUSH), context.socket(zmq.DEALER)
@@ -728,7 +625,7 @@ def test_outputs_that_were_lost_end_the_engine(ask):
 
 def test_an_engine_that_was_cut_off_is_heard_before_its_old_connection_is_known_to_be_broken(place):
     async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
+        async with place.client(patience=PATIENT) as client:
             with zmq.Context() as before, zmq.Context() as after:
                 dealers = [each.socket(zmq.DEALER) for each in (before, after)]
                 for dealer in dealers:  # of one process, of which the first is not heard any more
@@ -743,27 +640,12 @@ def test_an_engine_that_was_cut_off_is_heard_before_its_old_connection_is_known_
     run(body())
 
 
-def test_what_is_kept_of_engines_that_are_refused_is_bounded(place, caplog):
-    async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
-            channel = client._channel
-            for boot in range(300):
-                who = Identity(f"e{boot}", boot)
-                hello = msgspec.msgpack.encode(Hello(PROTOCOL + 1, who.engine, boot))
-                channel._take_control([who.routing_id(b"p"), hello])
-            assert len(client.refusals) == 256
-            assert "e299" in client.refusals
-
-    run(body())
-    assert sum("is refused" in record.message for record in caplog.records) == 256
-
-
-def test_engines_that_come_and_go_in_good_order_are_no_warning(ipc_directory, caplog):
+def test_engines_that_come_and_go_in_good_order_are_no_warning(place, ipc_directory, caplog):
     async def body():
         endpoint = ipc_endpoint("later", ipc_directory)
         with engine_in_thread(endpoint) as engine:
             await until(lambda: hasattr(engine, "server"))
-            async with EngineClient(endpoint, patience=PATIENT) as client:
+            async with place.client(endpoint, patience=PATIENT) as client:
                 await client.wait_for_engines(timeout=10)
                 with engine_in_thread(endpoint, engine="e1"):
                     await client.wait_for_engines(2, timeout=10)
@@ -777,13 +659,13 @@ def test_engines_that_come_and_go_in_good_order_are_no_warning(ipc_directory, ca
 @pytest.mark.parametrize("columns", [["no numbers", [5]], [["1"], [5]], [[1], [5, 6]], [[1]]])
 def test_outputs_that_cannot_be_read_end_the_engine(place, columns):
     async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
+        async with place.client(patience=PATIENT) as client:
             with engine_in_thread(client.endpoint) as engine, zmq.Context() as context:
                 await client.wait_for_engines(timeout=10)
                 call = asyncio.ensure_future(client.call("hang"))
                 await until(engine.hanging.is_set)
                 stream = client.generate({"tokens": 1})
-                (member,) = client._channel.roster.members()
+                (member,) = client._channel.exchange.roster.members()
                 broken = [21, client.boot, member.identity.boot, member.life, 0, *columns]
                 push = context.socket(zmq.PUSH)
                 push.connect(client.outputs_endpoint)
@@ -800,7 +682,7 @@ def test_outputs_that_cannot_be_read_end_the_engine(place, columns):
 
 def test_versions_that_do_not_fit_say_so_on_both_sides(place, monkeypatch):
     async def body():
-        async with EngineClient(place.free(), patience=PATIENT) as client:
+        async with place.client(patience=PATIENT) as client:
             with engine_in_thread(client.endpoint, requires=["teleport"]) as engine:
                 await until(lambda: engine.error is not None)
                 assert isinstance(engine.error, ProtocolMismatch)
@@ -821,7 +703,7 @@ def test_an_api_server_takes_listeners_that_it_has_inherited(place, ipc_director
                 each.bind(("127.0.0.1", 0))
                 each.listen()
             port = requests.getsockname()[1]
-            async with EngineClient(
+            async with place.client(
                 f"tcp://127.0.0.1:{port}",
                 outputs=f"tcp://127.0.0.1:{outputs.getsockname()[1]}",
                 requests_fd=requests.fileno(),
@@ -832,75 +714,6 @@ def test_an_api_server_takes_listeners_that_it_has_inherited(place, ipc_director
                 with engine_in_thread(client.endpoint):
                     await client.wait_for_engines(timeout=10)
                     assert await tokens_of(client.generate({"tokens": 1})) == ([0], "length")
-
-    run(body())
-
-
-def test_a_reader_may_close_the_client(ask):
-    async def body(client, _):
-        others = [client.generate({"tokens": None}) for _ in range(3)]
-        async for _ in client.generate({"tokens": 2}):
-            await client.aclose()
-            break
-        for stream in others:
-            with pytest.raises(EngineDead):
-                await tokens_of(stream)
-
-    ask(body)
-
-
-def test_what_ends_the_loop_in_a_reader_does_not_end_the_reading(place):
-    async def read_and_exit(client):
-        await anext(client.generate({"tokens": None}))
-        raise SystemExit
-
-    async def read(client):
-        return await asyncio.wait_for(tokens_of(client.generate({"tokens": 50})), 20)
-
-    async def opened():
-        return await EngineClient(place.free(), patience=PATIENT).__aenter__()
-
-    loop = asyncio.new_event_loop()
-    try:
-        client = loop.run_until_complete(opened())
-        with engine_in_thread(client.endpoint):
-            loop.run_until_complete(client.wait_for_engines(timeout=10))
-            reading, exiting = (loop.create_task(each(client)) for each in (read, read_and_exit))
-            with pytest.raises(SystemExit):
-                loop.run_forever()
-            assert isinstance(exiting.exception(), SystemExit)
-            assert loop.run_until_complete(reading) == (list(range(49, -1, -1)), "length")
-            loop.run_until_complete(client.aclose())
-    finally:
-        loop.close()
-
-
-def test_a_client_runs_once(place):
-    async def body():
-        client = EngineClient(place.free())
-        async with client:
-            with pytest.raises(RuntimeError, match="runs once"):
-                await client.__aenter__()
-        with pytest.raises(RuntimeError, match="runs once"):
-            await client.__aenter__()
-
-    run(body())
-
-
-def test_a_client_that_is_not_running_says_so(place):
-    async def body():
-        client = EngineClient(place.free())
-        with pytest.raises(RuntimeError, match="not running"):
-            await client.wait_for_engines()
-        async with client:
-            waiting = asyncio.ensure_future(client.wait_for_engines())
-            await asyncio.sleep(0)
-        with pytest.raises(RuntimeError, match="not running"):
-            await waiting
-        with pytest.raises(RuntimeError, match="not running"):
-            client.generate({"tokens": 1})
-        with pytest.raises(RuntimeError, match="not running"):
-            await client.call("add", 1, 2)
 
     run(body())
 
@@ -931,6 +744,6 @@ def test_a_payload_that_is_too_large_for_a_message_is_told_at_once(ask):
     ask(body)
 
 
-def test_an_endpoint_that_cannot_be_bound_leaves_nothing_open():
+def test_an_endpoint_that_cannot_be_bound_leaves_nothing_open(place):
     with pytest.raises(zmq.ZMQError):
-        EngineClient("ipc:///nowhere/at/all")
+        place.client("ipc:///nowhere/at/all")

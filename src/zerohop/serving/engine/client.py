@@ -1,51 +1,42 @@
-"""The API server's side: a stream for each request, on an event loop.
+"""The API server's side for threads: a stream for each request, read by whoever has it.
 
-    async with EngineClient(endpoint) as client:
-        await client.wait_for_engines(1)
-        async for delta in client.generate({"prompt_token_ids": [1, 2, 3]}, deadline=30):
+    with SyncEngineClient(endpoint) as client:
+        client.wait_for_engines(1)
+        for delta in client.generate({"prompt_token_ids": [1, 2, 3]}, deadline=30):
             ...
 
-What is behind it is in :mod:`zerohop.serving.engine.channel`.
+What is behind it is in :mod:`zerohop.serving.engine.channel_thread`.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from operator import index
+import time
 from typing import Any
 
-from zerohop.serving.asyncio_closing import AsyncClosing
-from zerohop.serving.engine.channel import Channel
-from zerohop.serving.engine.liveness import Patience
-from zerohop.serving.engine.messages import Request, UtilityCall
-from zerohop.serving.engine.waking import Wait
-from zerohop.serving.errors import DeadlineExceeded, Malformed, RequestRefused, UtilityFailed
+from zerohop.serving.arguments import seconds, whole
+from zerohop.serving.closing import Closing, closed_error
+from zerohop.serving.engine.channel_thread import ChannelThread, Gate
+from zerohop.serving.engine.requesting import Requesting, result_of
+from zerohop.serving.errors import DeadlineExceeded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import TracebackType
+    from collections.abc import Callable
     from typing import Self
 
-    from zerohop.serving.engine.liveness import EngineState
-    from zerohop.serving.engine.messages import Delta, UtilityResult
-    from zerohop.serving.engine.roster import EngineStatus, Member
+    from zerohop.serving.engine.messages import Delta
     from zerohop.serving.engine.streams import OpenStream
-    from zerohop.serving.errors import ProtocolMismatch
 
-__all__ = ["EngineClient", "RequestStream"]
-
-_NO_ENGINE = "no engine is ready; wait_for_engines() waits for one"
-_YEAR = 366 * 24 * 3600.0  # seconds: timers take no more than some of them, and nobody waits longer
+__all__ = ["SyncEngineClient", "SyncRequestStream"]
 
 
-class RequestStream:
-    """What comes for one request: ``async for delta in stream``. For one reader.
+class SyncRequestStream:
+    """What comes for one request: ``for delta in stream``. For one reader, in any thread.
 
     Ends after the delta that has ``finish``. What was made since the last delta was taken comes in
     one, unless it has an ``extra``. Who leaves early aborts the request in the engine: by
-    :meth:`aclose`, by ``async with``, by letting go of the stream, or where the task that waits for
-    the next delta is cancelled.
+    :meth:`close`, by ``with``, or where the wait for the next delta is interrupted. A stream that
+    is let go is aborted too, with the next message of an engine.
 
     Raises (while iterating):
         EngineDead: the engine is gone.
@@ -57,9 +48,9 @@ class RequestStream:
 
     __slots__ = ("__weakref__", "_channel", "_stream")
 
-    def __init__(self, channel: Channel, stream: OpenStream) -> None:
-        self._channel, self._stream = channel, stream
-        stream.waiter = Wait(channel.wakes)
+    def __init__(self, channel: ChannelThread, ask: Callable[[], OpenStream]) -> None:
+        self._channel = channel
+        self._stream = ask()  # here: an interrupt leaves no stream that nobody can let go
 
     @property
     def engine(self) -> str:
@@ -71,158 +62,67 @@ class RequestStream:
         """Of the request, in that engine."""
         return self._stream.number
 
-    def __aiter__(self) -> Self:
+    def __iter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> Delta:
-        stream = self._stream
-        while not (stream.tokens or stream.deltas):
-            if stream.ended:
-                error, stream.error = stream.error, None
-                if error is not None:
-                    raise error
-                raise StopAsyncIteration
-            try:
-                await stream.waiter
-            except asyncio.CancelledError:
-                self._channel.abandon(stream)
-                raise
-        delta = stream.take()
-        assert delta is not None
-        return delta
+    def __next__(self) -> Delta:
+        channel, stream = self._channel, self._stream
+        gate = stream.waiter
+        if gate.is_waited:
+            raise RuntimeError("another thread waits for this stream already")
+        gate.is_waited = True
+        try:
+            while True:
+                with channel.held():
+                    delta = stream.take()
+                    if delta is not None:
+                        return delta
+                    if stream.ended:
+                        break
+                    channel.check_open()
+                gate.wait()
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            gate.is_waited = False
+        error, stream.error = stream.error, None
+        if error is not None:
+            raise error
+        raise StopIteration
 
-    async def aclose(self) -> None:
+    def close(self) -> None:
         """Abort the request, if it has not ended."""
-        self._channel.abandon(self._stream)
+        self._channel.leave(self._stream)
 
-    async def __aenter__(self) -> Self:
+    def __enter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __del__(self) -> None:
-        """Abort what nobody can read any more. On any thread: it may be a garbage collection."""
-        if not self._stream.ended:
-            with contextlib.suppress(RuntimeError):  # the loop has ended, and so has the request
-                self._channel.loop.call_soon_threadsafe(self._channel.abandon, self._stream)
+        """Note what nobody can read any more, and no more: it may be a garbage collection."""
+        stream = getattr(self, "_stream", None)
+        if stream is not None and not stream.ended:
+            self._channel.left.append(stream)
 
 
-class EngineClient(AsyncClosing):
-    """Gives requests to engines, and brings back what they make. On the running event loop.
+class SyncEngineClient(Requesting[ChannelThread], Closing):
+    """Gives requests to engines, and brings back what they make. For any threads of one process.
 
-    Where it is closed it says goodbye to the engines, and every open stream and call ends as
-    ``EngineDead``.
-
-    Args:
-        endpoint: where requests are bound, which engines connect to. Unless given: a short ``ipc``
-            endpoint of its own. ``tcp://127.0.0.1:*`` takes a free port; see :attr:`endpoint`.
-        outputs: where outputs are bound. Unless given: beside the requests.
-        name: by which engines know it, in their logs.
-        patience: when an engine is hung, or gone.
-        default_deadline: seconds that a request has, where it isn't told; ``None``: no limit.
-        requests_limit: messages that may wait for one engine; with more it is overloaded.
-        stream_limit: tokens, or deltas with something else in them, that may wait to be read, of
-            one stream.
-        end_hung: who is hung is taken for gone: its requests end.
-        requests_fd: a listening descriptor to use for ``endpoint`` (option ``USE_FD``). It stays
-            the caller's to close.
-        outputs_fd: likewise for ``outputs``.
-
-    Raises:
-        ZMQError: an endpoint can't be bound.
+    A thread of its own reads for all of them, from when it is made until it is closed. Then it says
+    goodbye to the engines, and every open stream and call ends as ``EngineDead``.
     """
 
-    def __init__(
-        self,
-        endpoint: str | None = None,
-        *,
-        outputs: str | None = None,
-        name: str = "api",
-        patience: Patience | None = None,
-        default_deadline: float | None = 600.0,
-        requests_limit: int = 10_000,
-        stream_limit: int = 65_536,
-        end_hung: bool = False,
-        requests_fd: int = -1,
-        outputs_fd: int = -1,
-    ) -> None:
-        self._default_deadline = None if default_deadline is None else _seconds(default_deadline)
-        self._count = 0
-        self._channel = Channel(
-            endpoint,
-            outputs,
-            name,
-            patience or Patience(),
-            requests_limit=requests_limit,
-            stream_limit=stream_limit,
-            end_hung=end_hung,
-            requests_fd=requests_fd,
-            outputs_fd=outputs_fd,
-        )
+    _channel_type = ChannelThread
 
-    async def __aenter__(self) -> Self:
-        self._channel.start()
-        return self
+    def close(self) -> None:
+        """End; once more is no fault. It takes a fifth of a second, where engines do not listen."""
+        self._is_closed = True
+        self._channel.close()
 
-    async def _close(self) -> None:
-        await self._channel.aclose()
-
-    # What is known
-
-    @property
-    def boot(self) -> int:
-        """Its boot token."""
-        return self._channel.boot
-
-    @property
-    def endpoint(self) -> str:
-        """Where requests are bound: what engines are told."""
-        return self._channel.endpoint
-
-    @property
-    def outputs_endpoint(self) -> str:
-        """Where outputs are bound; engines learn it by themselves."""
-        return self._channel.outputs_endpoint
-
-    @property
-    def malformed(self) -> int:
-        """How many messages could not be read."""
-        return self._channel.malformed
-
-    @property
-    def last_malformed(self) -> Malformed | None:
-        """The last of them, with its bytes."""
-        return self._channel.last_malformed
-
-    @property
-    def stale(self) -> int:
-        """How many deltas came for requests that had ended, or from another life of an engine."""
-        return self._channel.streams.stale
-
-    @property
-    def refusals(self) -> dict[str, ProtocolMismatch]:
-        """Why engines were not taken, by their ids."""
-        return dict(self._channel.refusals)
-
-    @property
-    def engines(self) -> dict[str, EngineStatus]:
-        """The engines that have introduced themselves and are not gone, by id."""
-        load = self._channel.streams.load
-        return {each.identity.engine: each.status(load) for each in self._channel.roster.members()}
-
-    @property
-    def health(self) -> dict[str, EngineState]:
-        """The state of each of them."""
-        members = self._channel.roster.members()
-        return {each.identity.engine: each.liveness.state for each in members}
-
-    async def wait_for_engines(self, count: int = 1, timeout: float | None = None) -> None:
+    def wait_for_engines(self, count: int = 1, timeout: float | None = None) -> None:
         """Wait until some engines are ready.
 
         Args:
@@ -231,19 +131,25 @@ class EngineClient(AsyncClosing):
 
         Raises:
             DeadlineExceeded: they were not, within the time.
-            RuntimeError: the client is not running, or was closed meanwhile.
+            RuntimeError: the client is closed, or was meanwhile.
+            TypeError, ValueError: an argument is of another kind, or no time.
         """
-        self._channel.check_running()
-        roster = self._channel.roster
+        whole("count", count)
+        given = None if timeout is None else seconds("timeout", timeout)
+        over = None if given is None else time.monotonic() + given
+        channel, gate = self._channel, Gate()
+        self._check()
         try:
-            async with asyncio.timeout(timeout):
-                while sum(member.slot is not None for member in roster.members()) < count:
-                    await self._channel.arrival()
-        except TimeoutError:
-            what = f"waiting for {count} engines"
-            raise DeadlineExceeded(what, timeout or 0, hint=self._why_not()) from None
-
-    # Requests
+            channel.arrivals.add(gate)
+            while True:
+                with channel.held():
+                    self._check()
+                    if channel.is_ready(count):
+                        return
+                if not gate.wait_until(over):
+                    raise self._too_few(count, given)
+        finally:
+            channel.arrivals.discard(gate)
 
     def generate(
         self,
@@ -252,8 +158,8 @@ class EngineClient(AsyncClosing):
         deadline: float | None = None,
         priority: int = 0,
         engine: str | None = None,
-    ) -> RequestStream:
-        """Give a request to an engine, and return what comes of it.
+    ) -> SyncRequestStream:
+        """Give a request to an engine, and return what comes of it. Does not wait.
 
         Args:
             payload: for the engine: what msgspec can encode, with arrays and large bytes in it.
@@ -264,31 +170,32 @@ class EngineClient(AsyncClosing):
 
         Raises:
             RequestRefused: no engine is ready, or not this one.
-            TypeError: the priority is no whole number, or the deadline no number.
-            ValueError: the deadline is not a number: ``nan``.
+            TypeError, ValueError: an argument is of another kind, or no time.
             EngineOverloaded: too many messages wait for the engine.
-            EngineDead: the engine has just gone.
+            EngineDead: the engine that was named has just gone.
             Unencodable: something in the payload has no form on the wire.
-            RuntimeError: the client is not running.
+            RuntimeError: the client is closed.
         """
-        member = self._member(engine)
+        self._check()
+        limit, priority, engine = self._asked_for(deadline, priority, engine)
         channel = self._channel
-        number = self._number(member)
-        seconds = self._default_deadline if deadline is None else _seconds(deadline)
-        priority = index(priority)
-        lifted = channel.encoder.lift(payload)
-        channel.send(member, channel.encoder.frames(Request(number, lifted, priority, seconds)))
-        now = channel.loop.time()
-        identity = member.identity
-        stream = channel.streams.open(number, identity.engine, identity.boot, now, seconds)
-        member.liveness.has_work(True, now)
-        channel.arm_for(seconds, now)
-        return RequestStream(channel, stream)
+        lifted, gate = channel.lift(payload), Gate()
 
-    async def call(
+        def ask() -> OpenStream:
+            now = time.monotonic()
+            channel.abandon_left(now)
+            stream = channel.open(lifted, limit, priority, engine, gate, now)
+            channel.wake_for(limit, now)
+            return stream
+
+        with channel.held():
+            self._check()
+            return SyncRequestStream(channel, ask)
+
+    def call(
         self, name: str, *args: Any, engine: str | None = None, timeout: float | None = None
     ) -> Any:
-        """Call a utility of an engine.
+        """Call a utility of an engine, and wait for what it returns.
 
         Args:
             name: of the utility.
@@ -300,62 +207,32 @@ class EngineClient(AsyncClosing):
             UtilityFailed: it raised there, or there is none of that name.
             DeadlineExceeded: it did not answer in time.
             EngineDead: the engine is gone.
+            EngineOverloaded: too many messages wait for the engine.
             RequestRefused: no engine is ready, or not this one, or it must be named.
             Unencodable: an argument has no form on the wire.
-            RuntimeError: the client is not running.
+            TypeError, ValueError: an argument is of another kind, or no time.
+            RuntimeError: the client is closed.
         """
-        if not isinstance(name, str):
-            raise TypeError(f"a utility is called by a str, not {name!r}")
-        seconds = self._default_deadline if timeout is None else _seconds(timeout)
-        channel = self._channel
-        channel.check_running()
-        if engine is None and len(channel.roster.members()) > 1:
-            raise RequestRefused(f"call of {name!r}", "there are several engines; name one")
-        member = self._member(engine)
-        number = self._number(member)
-        arguments = [channel.encoder.lift(each) for each in args]
-        channel.send(member, channel.encoder.frames(UtilityCall(number, name, arguments)))
-        answer: asyncio.Future[UtilityResult] = channel.loop.create_future()
-        channel.calls[number] = (member.identity.boot, name, answer)
+        limit, engine = self._called(name, engine, timeout)
+        self._check()
+        channel, gate = self._channel, Gate()
+        lifted = [*map(channel.lift, args)]
+        over = None if limit is None else time.monotonic() + limit
+        number = 0
         try:
-            async with asyncio.timeout(seconds):
-                result = await answer
-        except TimeoutError:
-            raise DeadlineExceeded(f"utility {name!r}", seconds or 0) from None
+            with channel.held():
+                self._check()
+                channel.abandon_left(time.monotonic())
+                number, call = channel.ask(name, lifted, engine, gate)
+            while not call.ended:
+                channel.check_open()
+                if not gate.wait_until(over) and not call.ended:
+                    raise DeadlineExceeded(f"utility {name!r}", limit or 0)
         finally:
-            channel.calls.pop(number, None)
-        if result.failure is not None:
-            raise UtilityFailed(name, result.failure)
-        return result.result
+            channel.exchange.calls.pop(number, None)
+        return result_of(call)
 
-    def _member(self, engine: str | None) -> Member:
-        channel = self._channel
-        channel.check_running()
-        if engine is None:
-            member = channel.roster.choose(channel.streams.load)
-        else:
-            member = channel.roster.member(engine)
-        if member is None or member.slot is None:
-            why = _NO_ENGINE if engine is None else f"engine {engine} is not ready"
-            raise RequestRefused(f"{self._count + 1:x}", why, hint=self._why_not())
-        return member
-
-    def _number(self, member: Member) -> int:
-        self._count += 1
-        return self._channel.roster.number(member, self._count)
-
-    def _why_not(self) -> str | None:
-        """What is known of engines that are not ready."""
-        if not self._channel.refusals:
-            return None
-        return "; ".join(
-            f"engine {name} was not taken: {why}" for name, why in self._channel.refusals.items()
-        )
-
-
-def _seconds(given: float) -> float:
-    """Return a time as it is sent, and as timers take it."""
-    seconds = float(given)
-    if seconds != seconds:
-        raise ValueError("a time in seconds is given, and nan is none")
-    return min(seconds, _YEAR)
+    def _check(self) -> None:
+        """Raise RuntimeError where it is closed."""
+        if self._is_closed:
+            raise closed_error(self)

@@ -85,6 +85,8 @@ class Member:
         life: which of the lives that this API server knows of; outputs bear it.
         next_seq: of its outputs.
         work: as of its last beat.
+        is_breaking: a connection of it broke; outputs of it may still be on their way.
+        looks: how often it was looked for those.
         takes: the routing id of its loop, for requests.
     """
 
@@ -95,10 +97,17 @@ class Member:
     slot: int | None = None
     next_seq: int = 0
     work: int = 0
+    is_breaking: bool = False
+    looks: int = 0
     takes: bytes = field(init=False)
 
     def __post_init__(self) -> None:
         self.takes = self.identity.routing_id(b"r")
+
+    @property
+    def takes_requests(self) -> bool:
+        """Whether it is ready, and still there."""
+        return self.slot is not None and not self.is_breaking
 
     def status(self, load: Callable[[int], int]) -> EngineStatus:
         """Return what users see of it.
@@ -252,12 +261,12 @@ class Roster:
         """Return the engine that gets the next request; ``None``: none is ready.
 
         The one with the fewest open requests; of several, the one that joined first. One that is
-        hung gets none while there is another.
+        hung gets none while there is another, and one whose connection broke none at all.
 
         Args:
             load: how many requests an engine has, by its boot token.
         """
-        ready = [member for member in self._by_engine.values() if member.slot is not None]
+        ready = [member for member in self._by_engine.values() if member.takes_requests]
         if len(ready) == 1:
             return ready[0]
         return min(

@@ -69,7 +69,7 @@ class OpenStream:
     @property
     def request_id(self) -> str:
         """How errors name it."""
-        return f"{self.engine}/{self.number:x}"
+        return f"{self.engine}/{self.number}"
 
     def take(self) -> Delta | None:
         """Return the next delta; ``None``: there is none now."""
@@ -104,6 +104,10 @@ class StreamTable:
     def load(self, boot: int) -> int:
         """Return how many requests an engine has open."""
         return len(self._by_boot.get(boot, ()))
+
+    def find(self, boot: int, number: int) -> OpenStream | None:
+        """Return an open stream; ``None``: there is none of that number."""
+        return self._by_boot.get(boot, {}).get(number)
 
     def open(
         self, number: int, engine: str, boot: int, now: float, seconds: float | None = None
