@@ -6,6 +6,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
+from tests.wire.kit import calls_during
 from zerohop.value import Value
 
 
@@ -21,6 +22,19 @@ class Account(Value):
 
     not_compared = frozenset({"note"})
     not_shown = frozenset({"password", "note"})
+
+
+class Topic(Value):
+    name: str
+    count: int = 1
+
+    many = True
+
+
+class Longer(Topic):
+    name: str
+    count: int
+    end: str
 
 
 class Other(Value):
@@ -41,6 +55,16 @@ def test_fields_are_given_in_order_or_by_name_or_have_their_default(made):
 def test_a_field_that_is_missing_unknown_or_given_twice_is_a_type_error(values, named):
     with pytest.raises(TypeError, match="Point is made of x, y; got"):
         Point(*values, **named)
+
+
+def test_many_are_made_by_a_function_of_their_own_fields():
+    for made in Topic("a"), Topic("a"), Topic(name="a"), Topic("a", 1), Topic("a", count=1):
+        assert (made.name, made.count) == ("a", 1)
+    assert calls_during(Topic, "b", 2) == 1
+    for values, named in [((), {}), ((1, 2, 3), {}), ((1,), {"name": 1}), ((1,), {"z": 1})]:
+        with pytest.raises(TypeError, match="argument"):
+            Topic(*values, **named)
+    assert vars(Longer("a", 1, "b")) == {"name": "a", "count": 1, "end": "b"}
 
 
 def test_values_are_equal_when_their_fields_and_classes_are():

@@ -132,11 +132,7 @@ class Announcement(Value):
     topic: bytes
     subscribe: bool
 
-    def __init__(self, topic: bytes, subscribe: bool) -> None:
-        # As Value, in a fifth of the time: a program may have a hundred thousand topics.
-        fields = vars(self)
-        fields["topic"] = topic
-        fields["subscribe"] = subscribe
+    many = True
 
 
 class Pattern(Protocol):

@@ -18,14 +18,7 @@ class Handshaken(Value):
     minor: int = 1
     mechanism: str = "NULL"
 
-    def __init__(
-        self, properties: dict[str, bytes], minor: int = 1, mechanism: str = "NULL"
-    ) -> None:
-        # As Value, in a fifth of the time: a thousand peers may come at once.
-        fields = vars(self)
-        fields["properties"] = properties
-        fields["minor"] = minor
-        fields["mechanism"] = mechanism
+    many = True
 
 
 class SubscriptionReceived(Value):
@@ -34,11 +27,7 @@ class SubscriptionReceived(Value):
     topic: bytes
     subscribe: bool
 
-    def __init__(self, topic: bytes, subscribe: bool) -> None:
-        # As Value, in a fifth of the time: a peer may send a hundred thousand at once.
-        fields = vars(self)
-        fields["topic"] = topic
-        fields["subscribe"] = subscribe
+    many = True
 
 
 class ErrorReceived(Value):
