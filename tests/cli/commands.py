@@ -11,6 +11,7 @@ from pathlib import Path
 from zerohop.serving import BlockRemoved, BlockStored
 
 REPOSITORY = Path(__file__).parents[2]
+COMMAND = [sys.executable, "-X", "dev", "-W", "error", "-m", "zerohop"]
 SECONDS = 20.0  # that a command may take at most
 
 
@@ -18,7 +19,7 @@ SECONDS = 20.0  # that a command may take at most
 def running(*arguments, stdout=subprocess.PIPE, **options):
     """Start ``zerohop`` with these arguments; end it if it has not ended."""
     process = subprocess.Popen(
-        [sys.executable, "-X", "dev", "-W", "error", "-m", "zerohop", *arguments],
+        [*COMMAND, *arguments],
         env=os.environ | {"PYTHONPATH": str(REPOSITORY / "src")},
         stdin=subprocess.DEVNULL,
         stdout=stdout,

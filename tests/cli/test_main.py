@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import zerohop
-from tests.cli.commands import SECONDS, running
+from tests.cli.commands import COMMAND, SECONDS, running
 from zerohop.cli import main as cli
 from zerohop.cli.main import main
 
@@ -26,6 +26,8 @@ def test_without_a_command_the_usage_is_shown(capsys):
         ["ping"],
         ["ping", "tcp://127.0.0.1:1", "--timeout", "0"],
         ["ping", "tcp://127.0.0.1:1", "--timeout", "nan"],
+        ["ping", "tcp://127.0.0.1:1", "--timeout", "-1"],
+        ["ping", "tcp://127.0.0.1:1", "--timeout", "inf"],
         ["ping", "tcp://127.0.0.1:1", "--timeout", "soon"],
         ["kv"],
         ["kv", "tail"],
@@ -48,6 +50,7 @@ def test_a_wrong_command_line_is_told(arguments, capsys):
     ("arguments", "told"),
     [
         (["--speed", "fast"], "argument --speed: 'fast' is no number"),
+        (["--speed", "inf"], "argument --speed: inf is not above 0 and below a million"),
         (["--wait", "1.5"], "argument --wait: '1.5' is no whole number"),
     ],
 )
@@ -55,6 +58,29 @@ def test_what_is_no_number_is_told_in_words(arguments, told, capsys):
     with pytest.raises(SystemExit):
         main(["kv", "play", "file", *arguments])
     assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["tail", "inproc://x"],
+        ["tail", "tcp://127.0.0.1:1", "--replay", "inproc://x"],
+        ["record", "file", "tcp://127.0.0.1:1", "inproc://x"],
+        ["play", "file", "--endpoint", "inproc://x"],
+    ],
+    ids=" ".join,
+)
+def test_nobody_else_is_at_an_endpoint_within_the_process(arguments, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["kv", *arguments])
+    assert ended.value.code == cli.WRONG_USE
+    assert "inproc is within a process, where nobody else is" in capsys.readouterr().err
+
+
+def test_a_topic_is_text(capsys):
+    with pytest.raises(SystemExit):
+        main(["kv", "tail", "tcp://127.0.0.1:1", "--topic", "\udcff"])
+    assert r"argument --topic: '\udcff' is no UTF-8" in capsys.readouterr().err
 
 
 def test_help_is_no_failure(capsys):
@@ -75,9 +101,13 @@ def test_the_version_is_that_of_the_package(capsys):
     ("arguments", "words"),
     [
         (["ping", "tcp://127.0.0.1:1", "--lmcache", "0.1"], "has no PING"),
+        (["ping", "tcp://127.0.0.1:1", "--lmcache", ""], "has no PING"),
         (["kv", "tail", "nowhere"], "nvalid"),
-        (["kv", "play", "/nonexistent/file"], "No such file"),
-        (["kv", "record", "/nonexistent/file", "tcp://127.0.0.1:1"], "No such file"),
+        (["kv", "play", "/nonexistent/file"], "/nonexistent/file: No such file"),
+        (["kv", "play", "/"], "/: Is a directory"),
+        (["kv", "play", "/dev/null"], "zerohop: /dev/null is no recording of KV events\n"),
+        (["kv", "record", "/nonexistent/file", "tcp://127.0.0.1:1"], "file: No such file"),
+        (["kv", "record", "/dev/full", "tcp://127.0.0.1:1"], "zerohop: No space left on device"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else value,
 )
@@ -87,6 +117,18 @@ def test_what_fails_is_told_on_a_line_of_the_error_output(arguments, words, caps
     assert shown.out == ""
     assert shown.err.splitlines()[-1].startswith("zerohop: ")
     assert words in shown.err
+
+
+@pytest.mark.parametrize("closed", ["stdout", "stderr", "stdout and stderr"])
+def test_an_output_that_the_caller_has_closed_is_missed_by_nobody(closed):
+    shut = "".join({"stdout": ">&- ", "stderr": "2>&- "}[each] for each in closed.split(" and "))
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'"$@" {shut}', "sh", *COMMAND, "ping", "ipc://nowhere"],
+        capture_output=True, text=True, timeout=SECONDS,
+    )  # fmt: skip
+    assert done.returncode == cli.FAILED
+    assert ("path_missing" in done.stdout) == ("stdout" not in closed)
+    assert done.stderr == ""
 
 
 def test_without_msgspec_it_is_said_how_to_install_it():
@@ -131,13 +173,20 @@ def test_it_runs_as_a_module():
     ],
     ids=" ".join,
 )
-def test_ctrl_c_ends_a_command_with_status_130_and_no_traceback(arguments, tmp_path, listener):
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [(signal.SIGINT, cli.INTERRUPTED), (signal.SIGTERM, cli.TERMINATED)],
+    ids=["ctrl_c", "sigterm"],
+)
+def test_a_signal_ends_a_command_with_its_status_and_no_traceback(
+    number, status, arguments, tmp_path, listener
+):
     endpoint, accepted = listener
     names = {"ENDPOINT": endpoint, "FILE": str(tmp_path / "file")}
     with running(*[names.get(word, word) for word in arguments]) as process:
         accepted()  # it is at work
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, complaints = process.communicate(timeout=SECONDS)
-    assert process.returncode == cli.INTERRUPTED
+    assert process.returncode == status
     assert "Traceback" not in complaints
     assert "Warning" not in complaints

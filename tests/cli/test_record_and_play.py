@@ -52,7 +52,12 @@ def ranks_in(path):
     return {each.payload[-1] for each in BatchRecording(path)}
 
 
-def test_the_ranks_of_a_worker_are_recorded_together(path):
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [(signal.SIGINT, cli.INTERRUPTED), (signal.SIGTERM, cli.TERMINATED)],
+    ids=["ctrl_c", "sigterm"],
+)
+def test_the_ranks_of_a_worker_are_recorded_together_until_a_signal_ends_it(path, number, status):
     with (
         KvEventPublisher(dp_rank=0) as first,
         KvEventPublisher(dp_rank=1) as second,
@@ -61,10 +66,12 @@ def test_the_ranks_of_a_worker_are_recorded_together(path):
         running("kv", "record", str(path), first.endpoint, second.endpoint) as process,
     ):
         wait_until(lambda: path.exists() and ranks_in(path) == {0, 1})
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, told = process.communicate(timeout=SECONDS)
-    assert process.returncode == cli.INTERRUPTED
-    assert f"batches in {path}" in told
+    recording = BatchRecording(path)
+    assert told == f"{len(list(recording))} batches in {path}\n"
+    assert not recording.is_cut_off
+    assert process.returncode == status
 
 
 def test_what_is_no_batch_is_told_and_not_recorded(path, capsys, ipc_directory):
@@ -124,7 +131,19 @@ def test_a_file_whose_end_is_missing_is_played_as_far_as_it_goes(recorded, capsy
 def test_what_is_no_recording_is_told(path, capsys):
     path.write_bytes(b"PK\x03\x04 something else")
     assert main(["kv", "play", str(path), "--endpoint", ANYWHERE]) == cli.FAILED
-    assert "zerohop: " in capsys.readouterr().err
+    assert capsys.readouterr().err == f"zerohop: {path} is no recording of KV events\n"
+
+
+def test_one_batch_and_one_subscriber_are_told_in_the_singular(path, capsys):
+    with BatchRecorder(path) as recorder:
+        recorder.record(0, b"payload")
+    with running("kv", "play", str(path), "--endpoint", ANYWHERE) as player:
+        line = player.stderr.readline()
+        assert main(["kv", "record", f"{path}-2", line.split()[0], "--count", "1"]) == 0
+        _, told = player.communicate(timeout=SECONDS)
+    assert line.endswith(" waits for 1 subscriber\n")
+    assert told.endswith("1 batch played\n")
+    assert capsys.readouterr().err == f"1 batch in {path}-2\n"
 
 
 def test_ctrl_c_ends_a_player(recorded):

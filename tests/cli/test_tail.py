@@ -199,6 +199,7 @@ def test_where_nothing_comes_it_is_said_how_to_find_out_why(monkeypatch, capsys,
             raise KeyboardInterrupt
 
     monkeypatch.setattr(tail, "Lines", Impatient)
-    assert main(["kv", "tail", endpoint]) == cli.INTERRUPTED
+    assert main(["kv", "tail", endpoint, "--topic", "kv@b"]) == cli.INTERRUPTED
     assert shown.is_set()
-    assert f"zerohop ping {endpoint}" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert told.startswith(f"nothing with topic kv@b from {endpoint} for 0 s; `zerohop ping")

@@ -5,6 +5,7 @@
     2     the command line is wrong
     130   ended by Ctrl-C, with files closed and the totals shown
     141   nobody reads the output any more
+    143   ended by SIGTERM, likewise
 
 The commands need msgspec, which the sockets don't. It is imported with the command alone, so that
 where it is missing this file is there to say so.
@@ -13,20 +14,22 @@ where it is missing this file is there to say so.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import signal
 import sys
 from importlib import import_module
 
 import zerohop as zmq
-from zerohop.serving import ServingError
+from zerohop.serving import Malformed, ServingError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["main"]
 
-FAILED, WRONG_USE, INTERRUPTED, NOBODY_READS = 1, 2, 130, 141
+FAILED, WRONG_USE, INTERRUPTED, NOBODY_READS, TERMINATED = 1, 2, 130, 141, 143
 
 _EPILOG = "See docs/howto/ping.md and docs/howto/kv-events.md for examples."
 
@@ -37,10 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: what comes after the command's name; ``None``: this process's.
     """
+    _open_what_is_closed()
     options = _parser().parse_args(arguments)
     try:
         command = import_module(options.module)
-        status: int = command.run(options)
+        with _ending_on_sigterm():
+            status: int = command.run(options)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -53,8 +58,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return _complain(f"{error.name} is missing; in a clone of zerohop: pip install '.[cli]'")
     except (zmq.ZMQError, ServingError, OSError, ValueError) as error:
-        return _complain(str(error), *getattr(error, "__notes__", ()))
+        return _complain(_words_for(error), *getattr(error, "__notes__", ()))
     return status
+
+
+def _open_what_is_closed() -> None:
+    """Have somewhere to write to where the caller closed an output: its number is no socket's."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            number = os.open(os.devnull, os.O_WRONLY)
+            setattr(sys, name, os.fdopen(number, "w", closefd=False))  # as Python's own are
+
+
+@contextlib.contextmanager
+def _ending_on_sigterm() -> Iterator[None]:
+    """Have SIGTERM, which ``timeout`` sends, end the command as Ctrl-C does: files are closed."""
+
+    def end(*_: object) -> None:
+        sys.exit(TERMINATED)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _words_for(error: Exception) -> str:
+    match error:
+        case Malformed():
+            return error.reason  # without the octets: of a file they say nothing
+        case OSError(filename=str() | os.PathLike() as place, strerror=str() as reason):
+            return f"{place}: {reason}"
+        case OSError(strerror=str() as reason):
+            return reason
+    return str(error)
 
 
 def _complain(*lines: str) -> int:
@@ -108,9 +146,14 @@ def _add_tail(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         description="Show KV events as they are published: a table in a terminal, lines elsewhere.",
     )
     tail.set_defaults(module="zerohop.cli.tail")
-    tail.add_argument("endpoint", metavar="ENDPOINT", help="the publisher's PUB socket")
     tail.add_argument(
-        "--replay", metavar="ENDPOINT", help="its replay socket, to be asked for what was missed"
+        "endpoint", type=_endpoint, metavar="ENDPOINT", help="the publisher's PUB socket"
+    )
+    tail.add_argument(
+        "--replay",
+        type=_endpoint,
+        metavar="ENDPOINT",
+        help="its replay socket, to be asked for what was missed",
     )
     _add_topic_count_bind(tail)
     tail.add_argument("--json", action="store_true", help="one object a line and batch")
@@ -125,7 +168,11 @@ def _add_record(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     record.set_defaults(module="zerohop.cli.record")
     record.add_argument("file", metavar="FILE", help="one that is there is replaced")
     record.add_argument(
-        "endpoints", metavar="ENDPOINT", nargs="+", help="PUB sockets: of the ranks of one worker"
+        "endpoints",
+        type=_endpoint,
+        metavar="ENDPOINT",
+        nargs="+",
+        help="PUB sockets: of the ranks of one worker",
     )
     _add_topic_count_bind(record)
 
@@ -140,6 +187,7 @@ def _add_play(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     play.add_argument("file", metavar="FILE", help="what `zerohop kv record` has written")
     play.add_argument(
         "--endpoint",
+        type=_endpoint,
         metavar="ENDPOINT",
         default="tcp://127.0.0.1:5557",
         help="to bind; a port * is a free one (tcp://127.0.0.1:5557)",
@@ -161,7 +209,9 @@ def _add_play(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 
 
 def _add_topic_count_bind(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--topic", default="", metavar="T", help="topics that begin so (all)")
+    command.add_argument(
+        "--topic", type=_topic, default="", metavar="T", help="topics that begin so (all)"
+    )
     command.add_argument("--count", type=_count, metavar="N", help="end after so many batches")
     command.add_argument(
         "--bind", action="store_true", help="bind ENDPOINT, for publishers that connect"
@@ -174,8 +224,22 @@ def _seconds(text: str) -> float:
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
     if not 0 < seconds < 1e6:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+        raise argparse.ArgumentTypeError(f"{text} is not above 0 and below a million")
     return seconds
+
+
+def _endpoint(text: str) -> str:
+    if text.startswith("inproc:"):
+        raise argparse.ArgumentTypeError("inproc is within a process, where nobody else is")
+    return text
+
+
+def _topic(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no UTF-8") from None
+    return text
 
 
 def _number(text: str) -> int:

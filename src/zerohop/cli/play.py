@@ -8,6 +8,7 @@ import sys
 import zerohop as zmq
 from zerohop.serving import BatchRecording, play_batches
 from zerohop.serving.kv.replies import seq_octets
+from zerohop.serving.wording import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def run(options: Namespace) -> int:
         endpoint = pub.last_endpoint.decode()
         topics = {recorded.topic for recorded in recording}
         if options.wait and topics:
-            _say(f"{endpoint} waits for {options.wait} subscribers")
+            _say(f"{endpoint} waits for {counted(options.wait, 'subscriber')}")
             _wait(pub, topics, options.wait)
         _say(f"{endpoint} plays")
 
@@ -40,7 +41,7 @@ def run(options: Namespace) -> int:
 
         count = play_batches(recording, send, options.speed)
         pub.close(linger=_LINGER)
-    _say(f"{count} batches played")
+    _say(f"{counted(count, 'batch')} played")
     if recording.is_cut_off:
         _say(f"the end of {options.file} is missing")
     return 0

@@ -7,6 +7,7 @@ import sys
 import zerohop as zmq
 from zerohop.serving import BatchRecorder, Malformed
 from zerohop.serving.kv.replies import parse_live
+from zerohop.serving.wording import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def run(options: Namespace) -> int:
             try:
                 _record(sub, recorder, options.count)
             finally:
-                sys.stderr.write(f"{recorder.count} batches in {options.file}\n")
+                sys.stderr.write(f"{counted(recorder.count, 'batch')} in {options.file}\n")
     return 0
 
 

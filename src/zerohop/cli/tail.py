@@ -45,8 +45,9 @@ def run(options: Namespace) -> int:
                     if left is not None and isinstance(delivery, Applied):
                         left -= 1
                 elif not heard and time.monotonic() - begun > _QUIET:
+                    topic = f" with topic {options.topic}" if options.topic else ""
                     screen.say(
-                        f"nothing from {options.endpoint} for {_QUIET:.0f} s; "
+                        f"nothing{topic} from {options.endpoint} for {_QUIET:.0f} s; "
                         f"`zerohop ping {options.endpoint}` tells who is there"
                     )
                     heard = True

@@ -1,5 +1,7 @@
 """Files of batches: what is written is read, whatever the end of the file looks like."""
 
+import os
+
 import pytest
 
 from tests.serving.kv import samples
@@ -87,8 +89,18 @@ def test_a_damaged_record_is_told_after_those_before_it(path):
         file.write(b"\x00\x00\x00\x01\xc1")
     records = iter(BatchRecording(path))
     assert next(records).seq == 0
-    with pytest.raises(Malformed):
+    with pytest.raises(Malformed, match=f"{path} is damaged: "):
         next(records)
+
+
+def test_what_can_be_read_once_is_no_file_to_play(path):
+    record(path)
+    octets = path.read_bytes()
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "wb") as pipe:
+        pipe.write(octets)
+    with os.fdopen(reader), pytest.raises(OSError, match="it is read more than once"):
+        BatchRecording(f"/dev/fd/{reader}")
 
 
 @pytest.mark.parametrize(

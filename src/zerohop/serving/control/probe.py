@@ -74,7 +74,8 @@ def ping(endpoint: str, timeout: float = 5.0, *, release: str | None = None) -> 
         ValueError: there is no such release, or it has no PING; the timeout is not above 0.
     """
     text("endpoint", endpoint)
-    request = ping_request(PING_UID, release or LATEST)
+    release = LATEST if release is None else release
+    request = ping_request(PING_UID, release)
     deadline = time.monotonic() + seconds("timeout", timeout, above_zero=True)
     target = _read_endpoint(endpoint)
     if isinstance(target, Finding):
@@ -97,7 +98,7 @@ def ping(endpoint: str, timeout: float = 5.0, *, release: str | None = None) -> 
                 break
     else:
         return _find_why(target, error)
-    return found or _ask(opening, place, request, release or LATEST, deadline)
+    return found or _ask(opening, place, request, release, deadline)
 
 
 def _read_endpoint(endpoint: str) -> _Target | Finding:

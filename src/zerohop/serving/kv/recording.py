@@ -10,6 +10,7 @@ The payloads are the octets that a publisher sent, whatever their form. A file w
 
 from __future__ import annotations
 
+import errno
 import struct
 import time
 from dataclasses import dataclass
@@ -117,7 +118,7 @@ class BatchRecording:
         is_cut_off: whether its end was found to be missing; known after an iteration.
 
     Raises:
-        OSError: the file can't be read.
+        OSError: the file can't be read, or only once, as a pipe.
         Malformed: it is no recording, or one of a version that is not known here.
     """
 
@@ -125,6 +126,9 @@ class BatchRecording:
         self._path = Path(path)
         self.is_cut_off = False
         with self._path.open("rb") as file:
+            if not file.seekable():
+                reason = "it is read more than once; write it into a file"
+                raise OSError(errno.ESPIPE, reason, self._path)
             self.about = self._header(file)
 
     def __iter__(self) -> Iterator[Recorded]:
@@ -136,8 +140,13 @@ class BatchRecording:
         self.is_cut_off = False
         with self._path.open("rb") as file:
             self._header(file)
-            while (octets := self._read(file)) is not None:
-                yield Recorded(*decode_with(_decode_record, octets))
+            while (record := self._read(file)) is not None:
+                try:
+                    recorded = decode_with(_decode_record, record)
+                except Malformed as error:
+                    reason = f"{self._path} is damaged: {error.reason}"
+                    raise Malformed(record, reason, error.offset) from None
+                yield Recorded(*recorded)
 
     def _header(self, file: IO[bytes]) -> dict[str, Any]:
         octets = b""
@@ -164,7 +173,7 @@ class BatchRecording:
             return None
         (size,) = _LENGTH.unpack(length)
         if size > MAX_OCTETS + 1024:
-            raise Malformed(length, f"a record of {size} octets: {self._path} is damaged")
+            raise Malformed(length, f"{self._path} is damaged: a record of {size} octets")
         octets = file.read(size)
         if len(octets) < size:
             self.is_cut_off = True
