@@ -1,6 +1,6 @@
 """The command line: choose, play, write down.
 
-python -m bench --name NAME             every case, five rounds: 19 minutes on two idle cores
+python -m bench --name NAME             every case, five rounds: some 20 minutes on two cores
 python -m bench --quick                 each case for a moment: does everything still run?
 python -m bench pushpull-64 reqrep-64 --against pyzmq --transports tcp,ipc --rounds 9
 python -m bench --list                  the cases, how long they take, and the contenders

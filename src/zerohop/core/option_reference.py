@@ -17,10 +17,7 @@ _HEAD = """\
 # Socket options
 
 This page is made from the table that the sockets themselves go by, `zerohop/core/option_table.py`;
-a test fails when the two differ. To make it again:
-
-    python -c "from zerohop.core.option_reference import markdown; print(markdown(), end='')" \\
-        > docs/reference/options.md
+a test fails when the two differ. `make docs` makes it again.
 
 `socket.set(option, value)` and `socket.get(option)` take and return libzmq's numbers and units.
 Every option is also an attribute: `socket.linger = 0`. A value that an option does not take, an
