@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import zerohop as zmq
+from tests.kit.raw import frame, greeting, ready
 from zerohop.io import listening
 
 linux = pytest.mark.parametrize("count", [1000] if sys.platform == "linux" else [])
@@ -65,3 +66,58 @@ def test_after_a_connection_that_could_not_be_had_the_next_one_is_accepted(conte
     push.send(b"the next one")
     assert pull.recv() == b"the next one"
     monitor.close(0)
+
+
+@pytest.fixture
+def bound(world):
+    """Makes a PULL on a loop whose time stands still; its acceptor, and what makes it a client."""
+    clients = []
+    world.loop.late = 1000.0
+    world.loop.time = lambda: world.loop.late
+
+    def make(**options):
+        pull = world.socket(zmq.PULL, **options)
+        pull.bind("tcp://127.0.0.1:*")
+        port = int(pull.last_endpoint.decode().rpartition(":")[2])
+        (acceptor,) = pull._driver._acceptors.values()
+
+        def call(says=b""):
+            clients.append(plain.create_connection(("127.0.0.1", port)))
+            clients[-1].sendall(says)
+            world.loop.settle(5)
+            return clients[-1]
+
+        return pull, acceptor, call
+
+    yield make
+    for client in clients:
+        client.close()
+
+
+def test_who_comes_soon_after_one_who_has_said_nothing_is_followed_by_more(world, bound):
+    """They are accepted together, a moment later: a turn for each would cost as much again."""
+    pull, acceptor, call = bound()
+    links = pull._core.links.open_links
+    call()
+    call()
+    assert len(links) == 2
+    assert acceptor._sock.fileno() not in world.loop.readers
+    call()
+    call()
+    assert len(links) == 2
+    world.loop.skip(listening._LULL)
+    world.loop.settle(3)
+    assert len(links) == 4
+
+
+@pytest.mark.parametrize("before", ["spoke", "left", "came long ago", "fills the queue"])
+def test_nobody_waits_for_others_where_the_one_before(before, world, bound):
+    _, acceptor, call = bound(**({"backlog": 8} if before == "fills the queue" else {}))
+    for _ in range(3):
+        client = call(greeting() + ready(b"PUSH") + frame(b"x") if before == "spoke" else b"")
+        assert acceptor._sock.fileno() in world.loop.readers
+        if before == "left":
+            client.close()
+            world.loop.settle(5)
+        elif before == "came long ago":
+            world.loop.skip(2 * listening._SOON)

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from zerohop.io.loop import Handle, Loop
 
 _ACCEPTS_A_TURN = 64
+# Where one comes soon after another, who has said nothing yet, more are coming, and the next are
+# accepted together: a turn of the loop, and being woken for it, costs as much as a connection.
+_SOON = 3e-3  # seconds
+_LULL = 1e-3  # seconds without accepting
 _PAUSE = 0.1  # seconds without accepting after EMFILE: libzmq spins
 _NO_MORE_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _PEERCRED = struct.Struct("3i")  # pid, uid, gid
@@ -241,6 +245,10 @@ class Acceptor:
         self._file = file
         self._watching = False
         self._pause: Handle | None = None
+        self._last = 0.0  # when a connection was accepted
+        self._count = 0  # how many were open then
+        # A queue that is shorter than a batch might be full before the lull is over.
+        self._lulls = listener.options.backlog >= _ACCEPTS_A_TURN
 
     def start(self) -> None:
         """Accept on the driver's loop."""
@@ -281,8 +289,20 @@ class Acceptor:
     def _on_readable(self) -> None:
         driver = self._driver
         with driver.lock:
+            crowd = self._lulls and self._is_crowd()
             self._accept()
             driver.pump()  # once for all of them
+            self._last, self._count = driver.now(), len(driver.core.links.open_links)
+            if crowd and self._watching:
+                self._stop_for(_LULL)
+
+    def _is_crowd(self) -> bool:
+        """Whether the last one came only just now, and has said nothing yet."""
+        driver = self._driver
+        if driver.now() - self._last > _SOON:
+            return False
+        links = driver.core.links.open_links
+        return len(links) >= self._count > 0 and not next(reversed(links)).messages_in
 
     def _accept(self) -> None:
         for _ in range(_ACCEPTS_A_TURN):
@@ -313,10 +333,14 @@ class Acceptor:
             Event.ACCEPT_FAILED, error.errno or 0, self._listener.endpoint, reason=str(error)
         )
         if error.errno in _NO_MORE_FILES:
-            loop = driver.loop_in_use
-            self.detach(loop)
-            self._pause = loop.call_at(loop.time() + _PAUSE, self._after_pause)
+            self._stop_for(_PAUSE)
         driver.pump()  # a monitor is told now, not when something else happens
+
+    def _stop_for(self, seconds: float) -> None:
+        """Accept nobody for so long; the system keeps who calls meanwhile."""
+        loop = self._driver.loop_in_use
+        self.detach(loop)
+        self._pause = loop.call_at(loop.time() + seconds, self._after_pause)
 
     def _after_pause(self) -> None:
         with self._driver.lock:
