@@ -125,6 +125,10 @@ class Helper:
     that time finds the seat free; one that computes is driven for after two of them at most. Only
     timers that are due and that nobody has seen to bring it sooner.
 
+    Nor does it wake for each answer while the program makes connection after connection: it would
+    take the interpreter several times for each. It does what there is every ``REST``, until no more
+    have been begun.
+
     Attributes:
         started: the thread runs.
         drives: it has the seat.
