@@ -13,9 +13,9 @@ call (``bench/micro/frames.py``). Four ways lead through the data:
     _cut_short          short frames where whole ones are sure to be there
     _cut_any            everything else: long frames, commands, the end of the data
 
-A frame that is not whole when the data ends is gathered in a :class:`~zerohop.wire.body.Body`, and
-if it is large, what comes of it next need not pass here: :meth:`FrameDecoder.buffer` says where it
-belongs.
+A frame that is not whole when the data ends is kept as it is, if it is small, and otherwise
+gathered in a :class:`~zerohop.wire.body.Body`; if it is large, what comes of it next need not pass
+here: :meth:`FrameDecoder.buffer` says where it belongs.
 """
 
 from __future__ import annotations
@@ -52,6 +52,9 @@ _LARGEST_SHORT = 2 + 255
 _LONG_HEADER = Struct(">BQ").unpack_from
 _BLOCKS = [range(count) for count in range(1, 17)]  # frames between two looks around
 _LONG_BLOCK = range(64)
+# Octets: to put the two pieces of such a frame together costs less than to make a Body. Were it
+# larger, a peer that sends it octet by octet could make us copy it as often.
+_SMALL = 4_096
 _LARGE = 65_536  # octets: reading such a body into its place saves more than it costs
 # Octets of a large frame for which the next one of the same peer may have a place at once. That is
 # no memory before it is written to (wire.body), but a thousand peers may try it.
@@ -76,7 +79,7 @@ class FrameDecoder:
     """
 
     __slots__ = (
-        "_at_once", "_body", "_flags", "_head", "_limit", "_parts", "_proven", "_room",
+        "_at_once", "_body", "_flags", "_head", "_lacks", "_limit", "_parts", "_proven", "_room",
         "_run_header", "completed", "saw_command",
     )  # fmt: skip
 
@@ -87,15 +90,16 @@ class FrameDecoder:
         self._at_once = min(self._limit, _LARGEST_SHORT + 2)
         self._room = self._limit  # octets that the message which is not whole yet may still have
         self._parts: list[Part] = NOTHING  # what it has
-        self._head = b""  # a header that is not whole yet
-        self._body: Body | None = None  # a frame's whose header is whole and which is not
+        self._head = b""  # a header that is not whole yet, or a small frame with its header
+        self._lacks = 0  # octets that are missing of that frame; 0: of the header
+        self._body: Body | None = None  # of any other frame whose header is whole and which is not
         self._flags = 0  # flags of that frame
         self._proven = 0  # octets of the last large frame
         self._run_header = b""  # of the last run: it goes on in what comes next, most likely
 
     def wanted(self) -> int:
         """Return how many octets the current frame still lacks; 0 between frames."""
-        return 0 if self._body is None else self._body.missing
+        return self._lacks if self._body is None else self._body.missing
 
     def buffer(self) -> memoryview | None:
         """Return where the next octets belong, if they are those of a large frame.
@@ -138,7 +142,7 @@ class FrameDecoder:
         try:
             position = self._resume(data, messages) if self._body or self._head else 0
             if self._run_header and not self._parts:
-                position = cut_run(data, self._run_header, position, messages)
+                position = cut_run(data, self._run_header, position, messages, goes_on=True)
             # Up to here a short frame is sure to be whole, and to break no limit but that on size.
             sure = end - _LARGEST_SHORT
             crowded = len(self._parts) + end // 2 >= MAX_FRAMES
@@ -227,6 +231,9 @@ class FrameDecoder:
                     self._check(flags, size, room)
                 stop = start + size
                 if stop > end:
+                    if size < _SMALL:
+                        self._head, self._lacks = data[position:], stop - end
+                        return end
                     self._flags = flags
                     self._body = Body(size, self._proven)
                     self._body.add(memoryview(data)[start:])
@@ -275,18 +282,31 @@ class FrameDecoder:
     def _resume(self, data: bytes, messages: list[Message]) -> int:
         """Go on with the frame that the last call left; return where the next one begins."""
         start = 0
-        if self._head:
+        if self._head and not self._lacks:
             head = self._head + data[:9]
             length = 9 if head[0] & LONG else 2
             if len(head) < length:
                 self._head = head
                 return len(data)
             start = length - len(self._head)
-            self._head = b""
             flags, size = _LONG_HEADER(head) if length == 9 else (head[0], head[1])
             self._check(flags, size, self._room)
-            self._flags = flags
-            self._body = Body(size, self._proven)
+            if 0 < size < _SMALL:
+                self._head, self._lacks = head[:length], size
+            else:
+                self._head = b""
+                self._flags = flags
+                self._body = Body(size, self._proven)
+        if self._lacks:
+            stop = start + self._lacks
+            frame = self._head + data[start:stop]
+            if stop > len(data):
+                self._head, self._lacks = frame, stop - len(data)
+                return len(data)
+            self._head, self._lacks = b"", 0
+            self._flags = frame[0]
+            self._take(frame[9 if frame[0] & LONG else 2 :], messages)
+            return stop
         body = self._body
         assert body is not None
         stop = start + body.missing
