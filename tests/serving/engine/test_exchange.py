@@ -139,11 +139,12 @@ def test_an_engine_whose_connection_broke_gets_no_requests_and_is_lost_after_its
     (stream,) = opened(exchange, 1)
     exchange.broke(E0)
     assert exchange.roster.choose(exchange.streams.load) is None
-    seen = exchange.lose(E0, None)
+    seen = exchange.lose(E0, None, has_more=False)
     exchange.take_outputs(outputs(0, [number(1)], [5]), 1)
-    seen = exchange.lose(E0, seen)  # more may be on its way
-    assert (seen, stream.ended) == (1, False)
-    assert exchange.lose(E0, seen) is None
+    seen = exchange.lose(E0, seen, has_more=False)  # more may be on its way
+    assert exchange.lose(E0, seen, has_more=True) == seen == 1
+    assert not stream.ended
+    assert exchange.lose(E0, seen, has_more=False) is None
     assert exchange.woken == [stream, stream]
     assert stream.take() == Delta(number(1), [5])
     assert isinstance(stream.error, EngineDead)
@@ -154,10 +155,10 @@ def test_an_engine_that_goes_on_without_its_connection_is_given_up_all_the_same(
     exchange = joined()
     (stream,) = opened(exchange, 1)
     exchange.broke(E0)
-    seen, looks = exchange.lose(E0, None), 1
+    seen, looks = exchange.lose(E0, None, has_more=False), 1
     while seen is not None:
         exchange.take_outputs(outputs(seen, [number(1)], [5]), looks)
-        seen, looks = exchange.lose(E0, seen), looks + 1
+        seen, looks = exchange.lose(E0, seen, has_more=False), looks + 1
     assert looks == 51
     assert stream.take() == Delta(number(1), [5] * 50)
     assert isinstance(stream.error, EngineDead)
@@ -166,7 +167,7 @@ def test_an_engine_that_goes_on_without_its_connection_is_given_up_all_the_same(
 def test_of_an_engine_that_is_gone_already_nothing_breaks():
     exchange = new_exchange()
     exchange.broke(E0)
-    assert exchange.lose(E0, None) is None
+    assert exchange.lose(E0, None, has_more=False) is None
 
 
 def test_who_leaves_says_goodbye_and_ends_what_is_open():

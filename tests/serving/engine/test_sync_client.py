@@ -16,6 +16,7 @@ from tests.serving.engine.engines import (
     engine_in_thread,
     engine_process,
 )
+from tests.stress.kit import until
 from zerohop.serving import (
     EngineDead,
     EngineServer,
@@ -38,13 +39,6 @@ def client_and_engine(directory, **options):
 
 def tokens_of(stream):
     return [token for delta in stream for token in delta.token_ids]
-
-
-def until(condition):
-    over = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < over
-        time.sleep(0.002)
 
 
 @contextlib.contextmanager

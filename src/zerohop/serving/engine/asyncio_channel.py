@@ -210,7 +210,7 @@ class AsyncioChannel(Channel):
     def _lose(self, identity: Identity, seq: int | None) -> None:
         if self._is_closed:
             return
-        seen = self.exchange.lose(identity, seq)
+        seen = self.exchange.lose(identity, seq, has_more=self._coming is None)
         if seen is not None:
             self.loop.call_later(LAST_OUTPUTS, self._lose, identity, seen)
         self._settle_soon()

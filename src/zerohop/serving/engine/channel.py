@@ -94,7 +94,7 @@ class Channel(ContextOwner):
             # An engine that was cut off comes back before its old connection is known to be broken.
             self._router.router_handover = True
             self._router.sndhwm, self._router.rcvhwm = requests_limit, _HWM
-            self._pull = self._context.socket(zmq.PULL)
+            self._pull = self._outputs_context().socket(zmq.PULL)
             self._pull.rcvhwm = _HWM
             for each in (self._router, self._pull):
                 end_when_unreachable(each)
@@ -106,6 +106,10 @@ class Channel(ContextOwner):
                 name, boot, self.outputs_endpoint, patience,
                 stream_limit=stream_limit, end_hung=end_hung,
             )  # fmt: skip
+
+    def _outputs_context(self) -> Any:
+        """The Context of the PULL."""
+        return self._context
 
     @abstractmethod
     def held(self) -> AbstractContextManager[Any]:

@@ -1,17 +1,22 @@
-"""An API server's sockets with a thread, for readers in any other.
+"""An API server's sockets with threads, for readers in any other.
 
-    requests    by the thread that asks, at once          ──► ROUTER
-    outputs     by the channel's own thread, for all      ◄── PULL       ──► who waits is woken
-    beats, broken connections, time                            likewise
+    who asks            sends the request himself                 ──► ROUTER
+    zerohop-engines     beats, broken connections, time           ◄── ROUTER, its monitor
+    zerohop-outputs     outputs, for all; wakes who waits         ◄── PULL
 
-What both look at and change is under a lock, which is held for a message or a turn. It is a bare
-RLock, and who waits does so at a bare lock: an interrupt (Ctrl-C) may come between any two calls of
-Python, and those of a Condition would leave it half taken. Streams that are dropped, perhaps by a
-garbage collection in the middle of all this, are only noted, and aborted in the next turn.
+Outputs have a thread and a Context of their own: to wait for one socket, and drive it, is much
+cheaper than to wait for several, and it is what a token costs.
+
+What the threads look at and change is under a lock, which is held for a message or a turn. It is a
+bare RLock, and who waits does so at a bare lock: an interrupt (Ctrl-C) may come between any two
+calls of Python, and those of a Condition would leave it half taken. Streams that are dropped,
+perhaps by a garbage collection in the middle of all this, are only noted, and aborted in the next
+turn.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -39,6 +44,8 @@ if TYPE_CHECKING:
 __all__ = ["ChannelThread", "Gate"]
 
 _LOOK_EVERY = 1.0  # seconds: a signal that comes just before a wait does not end it
+_SLICE = 100  # outputs that are read before those who wait for them are woken
+_LISTEN_FOR = 0.001  # seconds of a turn in which is listened for who seems late
 
 
 class Gate:
@@ -56,7 +63,7 @@ class Gate:
         self.is_waited = False
 
     def open(self) -> None:
-        """Let one thread pass, now or when it comes. By one thread at a time."""
+        """Let one thread pass, now or when it comes. Channel held."""
         if self._lock.locked():
             self._lock.release()
 
@@ -71,7 +78,7 @@ class Gate:
 
 
 class ChannelThread(Channel, ActorThread):
-    """A channel that is read by a thread of its own.
+    """A channel that is read by threads of its own.
 
     Attributes:
         arrivals: gates of those who wait for engines.
@@ -86,9 +93,16 @@ class ChannelThread(Channel, ActorThread):
         self.left: deque[OpenStream] = deque()
         self._breaking: deque[tuple[float, Identity, int | None]] = deque()
         self._turns = 0  # in which it was listened for who is late
-        self._is_reading = False  # outputs came in this turn
         self._sleeps_until = 0.0
-        super().__init__(*arguments, **options)
+        self._outputs = zmq.Context()
+        try:
+            super().__init__(*arguments, **options)
+        except BaseException:
+            self._outputs.destroy(linger=0)
+            raise
+
+    def _outputs_context(self) -> zmq.Context:
+        return self._outputs
 
     def _start(self) -> None:
         self._lock = threading.RLock()
@@ -97,8 +111,16 @@ class ChannelThread(Channel, ActorThread):
         broken = self._router.get_monitor_socket(zmq.EVENT_DISCONNECTED)
         self._listen(broken, lambda _, now: self._take_records(now))
         self._listen(self._router, self.exchange.take_control)
-        self._listen(self._pull, self._take_outputs)
+        reads = threading.Thread(target=self._read_outputs, name="zerohop-outputs", daemon=True)
+        self._reads = reads
         super()._start()
+        reads.start()
+
+    def _run(self) -> None:
+        try:
+            super()._run()
+        finally:
+            self._outputs.destroy()
 
     def close(self, timeout: float | None = None) -> None:
         """Say goodbye to the engines and end; what is open ends as ``EngineDead``.
@@ -107,6 +129,7 @@ class ChannelThread(Channel, ActorThread):
         """
         if os.getpid() == self._pid:
             super().close(timeout)
+            self._reads.join(timeout)
 
     def held(self) -> AbstractContextManager[Any]:
         """Return the lock.
@@ -134,21 +157,28 @@ class ChannelThread(Channel, ActorThread):
         self.left.append(stream)
         with self._lock:
             if not self._is_closed:
-                self.abandon_left(time.monotonic())
+                now = time.monotonic()
+                self.abandon_left(now)
                 self._send_aborts()
-        stream.waiter.open()  # another thread may wait for it
+                self._wake_to_abort(now)
+            stream.waiter.open()  # another thread may wait for it
 
     def abandon_left(self, now: float) -> None:
-        """Abort what was left. Held."""
+        """Abort what was left. Channel held."""
         left = self.left
         while left:
             self.exchange.abandon(left[0], now)  # once more is no fault, never would be one
             left.popleft()
 
     def wake_for(self, seconds: float | None, now: float) -> None:
-        """A request was opened: there may be something to do sooner. Held."""
+        """A request was opened: there may be something to do sooner. Channel held."""
         soonest = self._hung_after if seconds is None else min(self._hung_after, seconds)
         if now + soonest < self._sleeps_until:
+            self._wake()
+
+    def _wake_to_abort(self, now: float) -> None:
+        """Have aborts said later for which there is no room now."""
+        if self.exchange.aborts and now + ABORT_AGAIN < self._sleeps_until:
             self._wake()
 
     # What is said to engines
@@ -163,62 +193,88 @@ class ChannelThread(Channel, ActorThread):
             return False
         return True
 
-    # What comes; all of this in its thread
+    # What comes
 
-    def _take_outputs(self, frames: list[bytes], now: float) -> None:
-        self._is_reading = True
-        self.exchange.take_outputs(frames, now)
+    def _read_outputs(self) -> None:
+        """What the second thread does."""
+        poll, receive, take = self._pull.poll, self._pull.recv_multipart, self.exchange.take_outputs
+        try:
+            while True:
+                poll()
+                with self._lock:  # all that is not taken can be seen in the PULL
+                    now = time.monotonic()
+                    with contextlib.suppress(zmq.Again):
+                        take(receive(timeout=0), now)
+                        self._settle(now)  # before it is looked for more: they have waited
+                        for _ in range(_SLICE):
+                            take(receive(timeout=0), now)
+                    self._settle(now)
+                    self._wake_to_abort(now)
+        except zmq.ZMQError:
+            if not self._pull.closed:
+                raise
+        finally:
+            self._is_closed = True  # also where it fails: somebody may be waiting for it
+            self._wake()
 
     def _take_records(self, now: float) -> None:
         """A connection that broke is the end of its engine, once its last outputs are here."""
-        try:
+        with contextlib.suppress(zmq.Again):
             for record in self._records:
                 identity = Identity.of(record.routing_id)
                 if identity is not None:
                     self.exchange.broke(identity)
                     self._breaking.append((now + LAST_OUTPUTS, identity, None))
-        except zmq.Again:
-            pass
 
     def _turn(self, now: float) -> float | None:
         exchange = self.exchange
         self.abandon_left(now)
         while self._breaking and self._breaking[0][0] <= now:
             _, identity, seq = self._breaking.popleft()
-            seen = exchange.lose(identity, seq)
+            seen = exchange.lose(identity, seq, has_more=bool(self._pull.poll(0)))
             if seen is not None:
                 self._breaking.append((now + LAST_OUTPUTS, identity, seen))
-        exchange.give(now)
-        self._mind_time(now)
-        self._speak()
-        self._send_aborts()
-        self._open_gates()
+        is_listening = self._mind_time(now)
+        self._settle(now)
         deadlines = [exchange.next_deadline(), *(at for at, *_ in [*self._breaking][:1])]
+        if is_listening:
+            deadlines = [now + _LISTEN_FOR]
         if exchange.aborts:
             deadlines.append(now + ABORT_AGAIN)
         deadline = min((each for each in deadlines if each is not None), default=None)
         self._sleeps_until = float("inf") if deadline is None else deadline
         return deadline
 
-    def _mind_time(self, now: float) -> None:
-        """Something may be late; or this thread stood still, and what has come waits."""
+    def _mind_time(self, now: float) -> bool:
+        """Something may be late; or these threads stood still, and what has come waits.
+
+        Returns:
+            Whether it is to be listened for longer.
+        """
         deadline = self.exchange.next_deadline()
-        is_reading, self._is_reading = self._is_reading, False
         if deadline is None or now < deadline:
             self._turns = 0
-        elif self._turns < LISTEN or (is_reading and self._turns < LISTEN_LONGEST):
+            return False
+        if self._turns < LISTEN or (self._pull.poll(0) and self._turns < LISTEN_LONGEST):
             self._turns += 1
-        else:
-            self._turns = 0
-            self.exchange.handle_deadline(now)
+            return True
+        self._turns = 0
+        self.exchange.handle_deadline(now)
+        return False
 
     def _leave(self) -> None:
         self.exchange.leave()
         for gate in self.arrivals:
             gate.open()
 
-    def _open_gates(self) -> None:
+    def _settle(self, now: float) -> None:
+        """Do what the exchange has to be done."""
         exchange = self.exchange
+        exchange.give(now)
+        if exchange.to_say or exchange.remarks:
+            self._speak()
+        if exchange.aborts:
+            self._send_aborts()
         for stream in exchange.woken:
             stream.waiter.open()
         exchange.woken.clear()

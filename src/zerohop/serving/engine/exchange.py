@@ -267,7 +267,7 @@ class Exchange:
         if (member := self.roster.of(identity.boot)) is not None:
             member.is_breaking = True
 
-    def lose(self, identity: Identity, seq: int | None) -> int | None:
+    def lose(self, identity: Identity, seq: int | None, *, has_more: bool) -> int | None:
         """Give an engine up whose connection broke, once its last outputs are here.
 
         They come on another connection, so more may be on its way.
@@ -275,6 +275,7 @@ class Exchange:
         Args:
             identity: whose connection broke.
             seq: what the last look returned; ``None``: this is the first.
+            has_more: outputs are there that were not taken yet.
 
         Returns:
             With what to look again, after some time without outputs; ``None``: no more.
@@ -283,7 +284,7 @@ class Exchange:
         if member is None:
             return None
         member.looks += 1
-        if member.next_seq == seq or member.looks > _LOOKS:
+        if (member.next_seq == seq and not has_more) or member.looks > _LOOKS:
             self.depart(self.roster.leave(identity, "its connection broke"))
             return None
         return member.next_seq

@@ -47,6 +47,8 @@ class Pulse(ActorThread):
     Attributes:
         progress: of the engine's loop, which counts it up.
         work: how many requests the loop has open, which it writes.
+        is_leaving: it says nothing any more: who hears that the engine leaves, and then a beat of
+            it, would ask it to join anew.
         events: what has happened, by endpoint; the loop takes from it.
         malformed: messages that could not be read.
 
@@ -59,6 +61,7 @@ class Pulse(ActorThread):
     def __init__(self, hello: Hello, routing_id: bytes, endpoints: Sequence[str]) -> None:
         super().__init__()
         self.progress = self.work = self.malformed = 0
+        self.is_leaving = False
         self.events: deque[tuple[str, LinkEvent]] = deque()
         self._decode = msgspec.msgpack.Decoder(FromServer).decode
         self._encode = msgspec.msgpack.Encoder().encode
@@ -96,7 +99,7 @@ class Pulse(ActorThread):
         now = time.monotonic()
         if now >= link.next_deadline():
             self._tell(endpoint, link.handle_deadline(now, self.progress, self.work))
-        for each in link.to_send:
+        for each in () if self.is_leaving else link.to_send:
             self._send(dealer, [self._encode(each)])  # where nobody is there it is said again
         link.to_send.clear()
 

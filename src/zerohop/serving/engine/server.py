@@ -259,6 +259,7 @@ class EngineServer:
         if self._context.closed:
             return
         reason = _encodable(reason)
+        self._pulse.is_leaving = True
         for server in self._servers.values():
             with contextlib.suppress(zmq.ZMQError):
                 server.push.send(self._encoder.frames(Leaving(server.boot, self.boot, reason))[0])
