@@ -87,6 +87,12 @@ def test_anything_else_is_an_answer_that_nobody_knows(frames):
     assert read(*frames).code == "unknown_answer"
 
 
+def test_of_a_long_answer_the_beginning_is_shown():
+    finding = read(*[b"%d" % number * 100 for number in range(6)])
+    shown = " ".join(repr(b"%d" % number * 64) for number in range(4))
+    assert finding.detail.endswith(f"answers a PING with {shown}")
+
+
 def test_an_echo_is_no_answer():
     finding = read(*REQUEST)
     assert finding.code == "unknown_answer"

@@ -196,3 +196,4 @@ def test_events_that_nobody_reads_are_told_to_the_log():
     ours.membership.next_event()
     ours.receive([ROUTE, *encode_call(2, "sync", batch)], 10.0)
     assert reply(ours).result["next"] == 1
+    assert ours.counts == {"held_back": 10}  # what was held back before is no news

@@ -70,6 +70,14 @@ class TestReply:
         assert frames == [b"\x07", b"\xacrefused: why"]
         assert refused_because(parse_reply(frames)) == "why"
 
+    @pytest.mark.parametrize(
+        "frames", [[], [b"\x07"], [b"\x07", b"\x16", NIL, NIL], [NIL, b"\x16"], [b"\x07", NIL]]
+    )
+    def test_of_another_form_is_malformed_and_shows_how_it_begins(self, frames):
+        with pytest.raises(Malformed) as raised:
+            parse_reply(frames)
+        assert raised.value.data == (NIL if NIL in frames[:2] else b"".join(frames[:1]))
+
     def test_of_another_operation_is_a_mismatch(self):
         with pytest.raises(ProtocolMismatch, match="here 'ping', there 22"):
             result_of(Reply(7, 22, True, has_result=True), "ping")

@@ -56,6 +56,25 @@ def test_what_hangs_is_left_to_itself_and_what_waits_is_not_begun(caplog):
     assert "hands-0 is still at work and is left to itself" in caplog.text
 
 
+@pytest.mark.parametrize("timeout", [20.0, None])
+def test_what_is_at_work_is_waited_for_as_long_as_it_may_take(timeout):
+    class AtWork:
+        name = "hands-0"
+        waited = ()
+
+        def join(self, seconds):
+            self.waited = (*self.waited, seconds)
+
+        def is_alive(self):
+            return False
+
+    hands, thread = Hands(1, "hands"), AtWork()
+    hands._threads.append(thread)
+    hands.close(timeout)
+    [waited] = thread.waited
+    assert waited is None if timeout is None else 0 < waited <= 20.0
+
+
 def test_what_is_carried_out_may_close_them():
     closed = threading.Event()
     hands = Hands(1, "hands")

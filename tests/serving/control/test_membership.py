@@ -52,6 +52,7 @@ def events(members):
 def test_a_timeout_of_less_than_three_periods_is_a_mistake():
     with pytest.raises(ValueError, match=r"timeout=2 is less than three times period=1"):
         MembershipOptions(period=1.0, timeout=2.0)
+    MembershipOptions(period=1.0, timeout=3.0)
 
 
 @pytest.mark.parametrize("options", [{"period": 86401.0}, {"spread": 86401.0}])
@@ -101,6 +102,17 @@ class TestRegistration:
             WorkerGone("w", "replaced"),
             WorkerJoined("w", b"new", {"n": 1}),
         ]
+
+    def test_that_is_repeated_is_a_sign_of_life_and_says_where_commands_go(self):
+        members = membership()
+        welcome = join(members)
+        again = members.register(Registration("w", BOOT, offers={"n": 1}), b"elsewhere", 4.0)
+        assert (again.stream, members.registrations) == (welcome.stream, 1)
+        pass_time(members, 8.9)
+        members.command("w", "flush", [])
+        assert [route for route, _ in members.pushes()] == [b"elsewhere"]
+        pass_time(members, 9.0)
+        assert members.workers() == []
 
     def test_with_a_further_attempt_begins_anew(self):
         members = membership()
@@ -277,8 +289,10 @@ class TestEvents:
         for number in range(100):
             with contextlib.suppress(RequestRefused):
                 join(members, boot=b"%d" % number)
+        held_back = members.held_back
         with pytest.raises(RequestRefused, match=r"are not read \(waiting: 7\); come later"):
             join(members, boot=b"one more")
+        assert members.held_back == held_back + 1
         assert members.held_back >= 90
         assert len(events(members)) < 4 + 2 + 3
         join(members, boot=b"one more")

@@ -1,7 +1,7 @@
 """What a listener's first octets say of it, however they are cut."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.kit.raw import command, greeting, ready
@@ -49,6 +49,7 @@ def test_who_can_be_asked_is_no_finding(kind):
         (greeting() + command(b"PING", b"\0\0"), "no_handshake", "PING where READY"),
         (greeting() + b"\x04\x00", "no_handshake", "where READY"),
         (greeting() + b"\x00\x05hello", "no_handshake", "no command"),
+        (greeting() + b"\x05\x00", "no_handshake", "no command"),  # it says that there is more
         (greeting() + b"\x06\x00\x00\x00\x01\x00\x00\x00\x00", "no_handshake", "no command"),
         (ZMTP_2 + b"\x01\x05", "old_zeromq", "2.0 (libzmq 3), its socket is of type DEALER"),
         (ZMTP_2 + b"\x01\xee", "old_zeromq", "2.0 (libzmq 3), and"),
@@ -106,6 +107,8 @@ def test_a_database_is_known_by_its_first_packet():
     assert sound_of(b"who knows") == ""
 
 
+@example(octets=greeting() + ready(b"ROUTER"), cuts=[*range(120)])
+@example(octets=greeting(mechanism=b"CURVE"), cuts=[*range(120)])
 @given(
     octets=st.sampled_from(
         [

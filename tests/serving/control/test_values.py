@@ -31,6 +31,11 @@ def test_keys_are_no_larger_than_is_said(value):
     assert len(pack(value)) <= octets_of(value)
 
 
+@pytest.mark.parametrize("value", [2**64 - 1, "\U0001f600" * 20_000])
+def test_nor_is_less_said_than_the_largest_take(value):
+    assert octets_of(value) == len(pack(value))
+
+
 def test_values_are_as_large_as_is_said():
     assert octets_of(encoded({"a": 1})) == len(pack({"a": 1}))
 
@@ -72,6 +77,7 @@ class Leaving(Exception):
         (Speechless(), "Speechless: (its text raised LookupError)"),
         (Leaving(), "Leaving: (its text raised SystemExit)"),
         (ValueError("x" * 1000), "ValueError: " + "x" * 300),
+        (ValueError("\udc80" * 5000), "ValueError: " + ("\\udc80" * 60)[:300]),
     ],
 )
 def test_every_error_has_words_that_have_a_form(error, words):

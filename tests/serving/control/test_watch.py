@@ -11,6 +11,15 @@ def test_who_looks_in_time_may_judge():
     assert watch.judge_from == 2.0  # of the beginning
 
 
+def test_a_look_that_is_half_a_period_late_is_in_time():
+    watch = Watch(2.0)
+    watch.look(0.0)
+    watch.look(3.0)
+    assert watch.judge_from == 2.0
+    watch.look(6.5)
+    assert watch.judge_from == 8.5
+
+
 def test_who_stood_still_listens_before_it_judges():
     watch = Watch(2.0)
     watch.look(0.0)

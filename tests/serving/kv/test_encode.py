@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.serving.kv import samples
 from zerohop.serving.errors import Unencodable
@@ -81,6 +82,38 @@ def test_hashes_of_bytes_become_their_low_64_bits(events):
     assert decoded.events[0].block_hashes == [2**63 + 5, 3]
     assert decoded.events[0].parent_block_hash == 2**63 + 5
     assert decoded.events[1].block_hashes == [2**63 + 5]
+
+
+@given(
+    hashes=st.lists(
+        st.one_of(
+            st.integers(-(2**63), 2**64 - 1),
+            st.integers(2**63, 2**64 - 1),
+            st.binary(min_size=1, max_size=9),
+            st.sampled_from([b"\xcf" * 7, b"\xd3" * 7, 0, -1, 2**32 - 1, 2**32]),
+        ),
+        max_size=40,
+    )
+    | st.lists(st.integers(2**32, 2**64 - 1), min_size=12, max_size=40),
+    events=st.sampled_from(["map", "array"]),
+)
+def test_whatever_is_among_the_hashes_each_is_sent_as_its_number(hashes, events):
+    [_, [event], _] = shape(
+        BatchEncoder(events).encode(EventBatch(1.0, [BlockStored(hashes, None, [], 0)]))
+    )
+    sent = event["block_hashes"] if events == "map" else event[1]
+    assert sent == [low_64_bits(each) for each in hashes]
+
+
+@pytest.mark.parametrize("odd", [b"\xcf" * 7, b"seven..", b"", DIGEST, 5, -5])
+@pytest.mark.parametrize("at", [0, 7, 63])
+def test_one_odd_hash_among_many_is_sent_as_its_number(odd, at):
+    hashes = [2**63 + each for each in range(64)]
+    hashes[at] = odd
+    [_, [event], _] = shape(
+        BatchEncoder().encode(EventBatch(1.0, [BlockStored(hashes, None, [], 0)]))
+    )
+    assert event["block_hashes"] == [low_64_bits(each) for each in hashes]
 
 
 @pytest.mark.parametrize("events", ["map", "array"])

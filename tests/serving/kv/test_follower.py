@@ -105,6 +105,14 @@ def test_a_rank_that_a_replay_tells_first_is_that_of_the_live_stream():
     assert list(worker.health) == [3]
 
 
+def test_a_rank_that_a_replay_tells_is_that_of_its_answer_before_anything_is_applied():
+    worker = follower()
+    [ask] = worker.asks
+    worker.receive_reply(ask.id, [b"", b"kv", seq_octets(1), payload(1, 3)], 0.0)
+    assert worker.receive_reply(ask.id, [b"", b"kv", seq_octets(0), payload(0, 4)], 0.0) == []
+    assert worker.foreign == 1
+
+
 def test_without_ranks_there_is_one_order():
     worker = follower(replay=False)
     frames = [b"", seq_octets(0), samples.GOLDEN["0.9.0.1"]]

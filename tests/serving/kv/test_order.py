@@ -422,6 +422,7 @@ def test_a_late_live_batch_that_is_another_than_that_applied_is_a_restart():
     consumer = of_vllm("a0", "a1")
     assert consumer.live("b1") == ["restarted", "(catching up)"]
     assert consumer.asks == ("replay", 0, "vllm")
+    assert consumer.answered("b0", "b1") == [0, 1, "(live)"]  # it is the one that was live
 
 
 def test_live_batches_of_another_life_than_the_replays_are_not_applied():

@@ -56,6 +56,14 @@ def test_lower_numbers_go():
     assert (len(held), held.octets) == (0, 0)
 
 
+def test_of_a_publisher_that_has_restarted_nothing_was_asked_in_vain():
+    questions = Questions(count(), OrderOptions(attempts=1))
+    questions.fruitless = 1
+    assert not questions.may_ask()
+    questions.forget()
+    assert questions.may_ask()
+
+
 def snapshot():
     questions = Questions(count(), OrderOptions())
     questions.ask_snapshot(0, False, 0.0)

@@ -65,6 +65,9 @@ def test_a_number_may_have_any_length_as_with_vllm():
     assert parse_request([b"", b"\x03"]).start == 3
     assert parse_request([b"", FAR]).start == 2**63 - 1
     assert parse_request([b"", b"\x01" + bytes(8)]).start == 2**64
+    assert parse_request([b"", bytes(4095) + b"\x01"]).start == 1
+    with pytest.raises(Malformed):
+        parse_request([b"", bytes(4096) + b"\x01"])
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,11 @@ class Order:
         worker: its name, for the deliveries.
         ids: where the ids of questions come from; one for all orders of a driver.
         options: see there.
+
+    Attributes:
+        worker: as given.
+        dp_rank: of the batches; who hands them over sets it when it is known.
+        health: what the view is worth.
     """
 
     def __init__(self, worker: str, ids: Iterator[int], options: OrderOptions) -> None:
@@ -258,8 +263,6 @@ class Order:
             self._out.append(Undecodable(self.worker, self.dp_rank, item.seq, batch))
             self._lose(f"batch {item.seq} can't be decoded")
             return
-        if self.dp_rank is None:
-            self.dp_rank = batch.dp_rank
         if not self._whole:
             self._whole = any(isinstance(event, AllBlocksCleared) for event in batch.events)
         self._out.append(Applied(self.worker, self.dp_rank, item.seq, batch))
@@ -388,8 +391,6 @@ class Order:
             else:
                 self._ask_replay(now)
             return
-        if self.dp_rank is None and parts:
-            self.dp_rank = parts[0].dp_rank
         self._out.append(Snapshot(self.worker, self.dp_rank, head.next, tuple(parts)))
         self._next, self._last = head.next, None
         self._begun, self._whole, self._adrift, self._joined = True, True, False, False

@@ -149,7 +149,6 @@ class BatchRecording:
                 yield Recorded(*recorded)
 
     def _header(self, file: IO[bytes]) -> dict[str, Any]:
-        octets = b""
         try:
             octets = self._read(file) or b""
             about = decode_with(_decode_header, octets)
