@@ -6,6 +6,7 @@ reached is no accident: raise it with the measurement that shows why it is worth
 
 import asyncio
 import sys
+from itertools import pairwise
 
 import pytest
 
@@ -103,6 +104,22 @@ def test_a_send_on_the_lane():
         return await calls_each(push.send, b"x")
 
     assert on_a_loop(body) < 3.5
+
+
+def test_a_stream_is_written_in_whole_batches():
+    """The first message goes at once, then 64 KiB at a time: nothing is left over in between."""
+
+    async def body(context):
+        push, _ = await linked(context, zmq.PUSH, zmq.PULL)
+        written = []
+        for _ in range(1 + 4 * 64):
+            await push.send(bytes(1024))
+            written.append(push.stats().octets_sent)
+        return sorted(set(written))
+
+    edges = on_a_loop(body)
+    assert {after - before for before, after in pairwise(edges)} == {64 * 1033}
+    assert len(edges) == 1 + 4
 
 
 def test_a_send_to_a_peer_that_is_not_there_yet():

@@ -124,6 +124,24 @@ def test_the_first_message_of_a_streams_next_turn_does_not_go_alone(ground):
     assert len(ground.writes) == 1 + 3
 
 
+def test_nor_does_it_where_all_of_the_turn_before_was_written_already(ground):
+    at_once = []
+    for _ in range(3):
+        at_once += [ground.send(FLUSH_SIZE // 4, after=20e-6) for _ in range(4)]
+        ground.come_round()
+    assert at_once == [True] + [False] * 11
+
+
+def test_it_does_again_when_a_turn_was_quiet(ground):
+    for _ in range(2):
+        ground.send(FLUSH_SIZE)
+    ground.come_round()
+    assert not ground.send()
+    ground.come_round()
+    assert ground.send(after=60e-6)
+    assert ground.send(after=60e-6)
+
+
 def test_what_a_loop_left_unwritten_when_it_ended_does_not_hold_back_what_is_sent_on_the_next(
     ground,
 ):

@@ -87,24 +87,28 @@ class _Done:
         return 0
 
 
-class _Sent(_Done, tuple):  # type: ignore[type-arg] # an empty tuple: awaiting it runs in C
-    """A send that is done. One object for all of them: it carries nothing."""
+class _Sent(_Done, asyncio.Future):  # type: ignore[type-arg] # no Generic at run time
+    """A send that is done. One object for all of them: it carries nothing.
+
+    Of a Future it has how it is awaited: CPython asks its type for that, and nobody else.
+    """
 
     __slots__ = ()
-    __await__: Any = tuple.__iter__
-    __iter__: Any = tuple.__iter__
+
+    def __init__(self) -> None:
+        super().__init__(loop=_NoLoop())  # type: ignore[arg-type] # as much as it asks for
+        self.set_result(None)
 
     def __repr__(self) -> str:
         return "<sent>"
 
-    def __hash__(self) -> int:
-        return id(self)
 
-    def __eq__(self, other: object) -> bool:
-        return self is other
+class _NoLoop:
+    """What a Future wants of a loop if it is done before anybody waits."""
 
-    def __bool__(self) -> bool:
-        return True
+    def get_debug(self) -> bool:
+        """Whether to remember where it was made: no."""
+        return False
 
 
 class _SentLast(_Sent):

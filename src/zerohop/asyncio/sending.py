@@ -130,11 +130,11 @@ class Sending:
         over = False
         size = _size_of(message)
         messages = self._given - self.credit + 1
-        if self.credit:
-            self.credit -= 1
-        else:
+        used_up = not self.credit
+        if used_up:
             over = turns.spend(loop)
-            self._grant(self.lane, size)
+        else:
+            self.credit -= 1
         self._given = self.credit
         if (
             self._context.readable  # an inproc reader waits for nothing but its note
@@ -144,13 +144,19 @@ class Sending:
             self._driver.pump()
         else:
             turns.sent(messages * size)
+        if used_up:
+            self._grant(self.lane, size)
+            self._given = self.credit
         return over
 
     def _grant(self, lane: Pipe | None, size: int) -> None:
-        """Give credit for messages of this size, as much as the turn and the lane have room for."""
+        """Give credit for messages of this size, as much as the turn and the lane have room for.
+
+        The message after them completes what is worth a write.
+        """
         credit = self._turns.credit
         if lane is not None:
-            credit = min(credit, FLUSH_SIZE // size)
+            credit = min(credit, (FLUSH_SIZE - self._turns.unwritten) // size)
             if lane.hwm:  # its last place is given by the core, which sees that it is full then
                 credit = max(0, min(credit, lane.hwm - 1 - len(lane.messages)))
         self.credit = credit
@@ -179,6 +185,7 @@ class Sending:
             if lane.asleep:
                 lane.reader_signals.append(peer)
                 lane.asleep = False
+            self._given -= 1  # it is counted here
             if self._turns.write_at_once(loop):
                 return
             if self._context.readable:  # an inproc reader waits for nothing but this note

@@ -52,7 +52,7 @@ class Turns:
     """
 
     __slots__ = (
-        "_driver", "_grant", "_moment", "_started", "_writing", "_wrote_at", "answers",
+        "_driver", "_filled", "_grant", "_moment", "_started", "_writing", "_wrote_at", "answers",
         "credit", "directions", "front", "late", "resumed", "running", "unwritten",
     )  # fmt: skip
 
@@ -66,6 +66,7 @@ class Turns:
         self._writing = 0.0  # seconds of this turn
         self._wrote_at = 0.0  # when that began
         self._moment = _MOMENT
+        self._filled = False  # 64 KiB had come together in this turn, and were written
         self.running: asyncio.Handle | None = None
         self.unwritten = 0
         self.resumed = False
@@ -150,6 +151,7 @@ class Turns:
         """So much was sent, and was not written at once: do it now if that has become enough."""
         self.unwritten += octets
         if self.unwritten >= FLUSH_SIZE:
+            self._filled = True
             self.write(monotonic())
 
     def forget(self) -> None:
@@ -170,7 +172,8 @@ class Turns:
         with driver.lock:
             self.running = None
             started = self._started
-            stream = self.unwritten > _STREAM
+            stream = self._filled or self.unwritten > _STREAM
+            self._filled = False
             for direction in self.directions:
                 direction.new_turn(self._grant)
             now = monotonic()
