@@ -80,6 +80,7 @@ def test_octets_tell_what_is_there(octets, code, words):
     ("octets", "code"),
     [
         (greeting()[:1], "no_handshake"),
+        (greeting()[:10], "no_handshake"),
         (greeting()[:11], "no_handshake"),
         (greeting(), "no_handshake"),
         (greeting() + ready(b"ROUTER")[:1], "no_handshake"),

@@ -65,6 +65,8 @@ def test_fields_of_later_vllm_are_known_by_name():
 
 def test_hash_only_events_are_no_errors():
     assert event(["BlockStored", [5], None, [], 0, None, "CPU"]).token_ids == []
+    stored = event({"type": "BlockStored", "block_hashes": [5], "medium": "CPU"})
+    assert (stored.parent_block_hash, stored.token_ids, stored.block_size) == (None, [], 0)
 
 
 def test_extra_keys_may_be_raw_bytes():
