@@ -86,3 +86,8 @@ def test_outputs_of_an_ipc_endpoint_are_in_the_same_directory():
 )
 def test_what_is_bound_everywhere_is_reached_where_the_other_was(announced, used, reachable):
     assert reachable_from(announced, used) == reachable
+
+
+def test_a_name_is_a_text():
+    with pytest.raises(TypeError, match="name is a str, not 3"):
+        ipc_endpoint(3)

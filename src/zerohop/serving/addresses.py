@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 from zerohop import IPC_PATH_MAX_LEN
+from zerohop.serving.arguments import text
 
 __all__ = ["ipc_endpoint", "outputs_beside", "reachable_from"]
 
@@ -30,11 +31,12 @@ def ipc_endpoint(name: str, directory: str | os.PathLike[str] | None = None) -> 
             directory for temporary files, which is made.
 
     Raises:
+        TypeError: the name is no text.
         PermissionError: the user's directory is another's, or others may write to it.
         ValueError: the directory's path is too long.
     """
     folder = _own_directory() if directory is None else Path(directory)
-    path = f"{folder}/{_digest(name)}"
+    path = f"{folder}/{_digest(text('name', name))}"
     if len(os.fsencode(path)) > IPC_PATH_MAX_LEN:
         raise ValueError(
             f"{path} has more than the {IPC_PATH_MAX_LEN} octets of an ipc path; "

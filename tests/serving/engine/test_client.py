@@ -292,6 +292,8 @@ def test_without_engines_a_request_is_refused_at_once(place):
                 client.generate({"tokens": 1})
             with pytest.raises(DeadlineExceeded, match="waiting for 2 engines"):
                 await client.wait_for_engines(2, timeout=0.05)
+            with pytest.raises(DeadlineExceeded, match="waiting for 1 engine did not end"):
+                await client.wait_for_engines(1, timeout=0.05)
 
     run(body())
 
@@ -720,12 +722,25 @@ def test_an_api_server_takes_listeners_that_it_has_inherited(place, ipc_director
 
 def test_what_is_no_priority_or_deadline_is_told_before_anything_is_sent(ask):
     async def body(client, _):
-        for wrong in ({"priority": 1.5}, {"deadline": []}, {"deadline": float("nan")}):
-            with pytest.raises((TypeError, ValueError)):
+        for wrong, why in (
+            ({"priority": 1.5}, "priority is a whole number, not 1.5"),
+            ({"deadline": "3"}, "deadline is a number of seconds, not '3'"),
+            ({"deadline": []}, "deadline is a number of seconds, not []"),
+            ({"deadline": True}, "deadline is a number of seconds, not True"),
+            ({"engine": 0}, "engine is a str, not 0"),
+        ):
+            with pytest.raises(TypeError) as caught:
                 client.generate({"tokens": None}, **wrong)
-        for wrong in (("open", {"timeout": []}), (5, {})):
+            assert str(caught.value) == why
+        for wrong in ({"deadline": float("nan")}, {"deadline": -1}, {"priority": -(1 << 64)}):
+            with pytest.raises(ValueError, match=r"is a (whole )?number"):
+                client.generate({"tokens": None}, **wrong)
+        for wrong in (("open", {"timeout": "3"}), (5, {}), ("open", {"engine": 0})):
             with pytest.raises(TypeError):
                 await client.call(wrong[0], **wrong[1])
+        for wrong in ({"count": "1"}, {"timeout": "1"}):
+            with pytest.raises(TypeError):
+                await client.wait_for_engines(**wrong)
         assert await client.call("open") == 0
         stream = client.generate({"echo": "x"}, priority=np.int64(2), deadline=np.float32(8))
         assert [delta.extra async for delta in stream] == [["x", 2, 8.0]]
@@ -733,6 +748,25 @@ def test_what_is_no_priority_or_deadline_is_told_before_anything_is_sent(ask):
         assert [delta.extra async for delta in stream] == [["x", 0, 366 * 24 * 3600]]
 
     ask(body)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"endpoint": 3}, "endpoint is a str, not 3"),
+        ({"outputs": b"ipc://x"}, "outputs is a str, not b'ipc://x'"),
+        ({"name": 3}, "name is a str, not 3"),
+        ({"patience": 3}, "patience is a Patience, not 3"),
+        ({"default_deadline": "3"}, "default_deadline is a number of seconds, not '3'"),
+        ({"requests_limit": "3"}, "requests_limit is a whole number, not '3'"),
+        ({"stream_limit": None}, "stream_limit is a whole number, not None"),
+        ({"requests_fd": "3"}, "requests_fd is a whole number, not '3'"),
+    ],
+)
+def test_an_argument_of_another_kind_is_told_with_what_is_wanted(place, wrong, why):
+    with pytest.raises(TypeError) as caught:
+        place.client(**wrong)
+    assert str(caught.value) == why
 
 
 def test_a_payload_that_is_too_large_for_a_message_is_told_at_once(ask):

@@ -212,7 +212,7 @@ def test_what_comes_for_another_life_is_counted():
 def test_outputs_that_are_missing_end_their_engine():
     exchange = joined()
     exchange.take_outputs(outputs(1, [1], [5]), 1)
-    assert exchange.remarks == [(True, "engine e0 is gone: outputs 0 to 0 of it are lost")]
+    assert exchange.remarks == [(True, "engine e0 is gone: outputs 0 of it are lost")]
     assert exchange.streams.stale == 0
 
 

@@ -156,3 +156,9 @@ def test_engines_wait_six_times_as_long_for_an_api_server_unless_told_otherwise(
 def test_times_that_would_always_be_over_are_refused(times):
     with pytest.raises(ValueError, match="must be above"):
         Patience(**times)
+
+
+@pytest.mark.parametrize("name", ["beat_every", "gone_after", "hung_after", "server_gone_after"])
+def test_a_time_is_a_number_of_seconds(name):
+    with pytest.raises(TypeError, match=f"{name} is a number of seconds, not '1'"):
+        Patience(**{name: "1"})

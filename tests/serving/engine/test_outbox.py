@@ -97,11 +97,19 @@ def test_deltas_are_sorted_by_the_api_server_whose_requests_they_are_of():
     assert by_slot(deltas) == {0: [deltas[0], deltas[2]], 5: [deltas[1]]}
 
 
-@pytest.mark.parametrize("tokens", [None, 5, {7}])
+@pytest.mark.parametrize("tokens", [None, 5, {7}, {0: 7}, {"a": 7}, "7"])
 def test_tokens_that_are_no_list_are_for_who_encodes_them(tokens):
     outbox = outbox_with(1, 2)
     deltas = [Delta(1, [5]), Delta(2, tokens), Delta(3, [6])]
-    assert outbox.wanted(deltas) == Step([], [], deltas[:2])
+    assert outbox.wanted(deltas) == Step([1], [5], [deltas[1]])
+
+
+@pytest.mark.parametrize("wrong", [3, None, (1, [5])])
+def test_what_is_no_delta_is_told_to_who_gave_it(wrong):
+    outbox = outbox_with(1)
+    for take in (outbox.wanted, by_slot):
+        with pytest.raises(TypeError, match="a step is made of Delta, not"):
+            take([Delta(1, [5]), wrong])
 
 
 def test_numbers_that_numpy_has_counted_are_numbers():

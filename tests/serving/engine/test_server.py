@@ -253,15 +253,49 @@ def test_who_asked_is_told_that_it_could_not_be_read_whatever_is_wrong_with_it(a
         assert result.failure.startswith("its arguments can't be read")
 
 
-@pytest.mark.parametrize("wrong", [{"max_requests": 1.5}, {"outputs_limit": "many"}])
-def test_a_limit_is_a_whole_number(api, wrong):
-    with pytest.raises(TypeError):
-        EngineServer(api.endpoint, engine="e0", **wrong)
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"servers": 3}, "servers is a list of str, not 3"),
+        ({"servers": b"ipc://x"}, "servers is a list of str, not b'ipc://x'"),
+        ({"servers": ["ipc://x", None]}, "each of servers is a str, not None"),
+        ({"engine": 3}, "engine is a str, not 3"),
+        ({"info": "m"}, "info is a dict of what API servers are told, not 'm'"),
+        ({"max_requests": 1.5}, "max_requests is a whole number, not 1.5"),
+        ({"outputs_limit": "many"}, "outputs_limit is a whole number, not 'many'"),
+        ({"requires": "buffers"}, "requires is a list of str, not 'buffers'"),
+        ({"requires": [1]}, "each of requires is a str, not 1"),
+    ],
+)
+def test_an_argument_of_another_kind_is_told_with_what_is_wanted(wrong, why):
+    with pytest.raises(TypeError) as caught:
+        EngineServer(**{"servers": "ipc://nobody", "engine": "e0"} | wrong)
+    assert str(caught.value) == why
 
 
-def test_a_utility_has_a_name(api):
-    with EngineServer(api.endpoint, engine="e0") as engine, pytest.raises(TypeError):
-        engine.utility(5, len)
+@pytest.mark.parametrize(
+    ("use", "why"),
+    [
+        (lambda server: server.utility(5, len), "name is a str, not 5"),
+        (lambda server: server.utility("x", 5), "a utility is a function, not 5"),
+        (lambda server: server.receive("1"), "timeout is a number of seconds, not '1'"),
+        (lambda server: server.send_step(5), "a step is a list of Delta, not 5"),
+        (lambda server: server.send_step([5]), "a step is made of Delta, not 5"),
+        (lambda server: server.refuse("5", "no"), "number is a whole number, not '5'"),
+    ],
+)
+def test_so_is_one_of_a_call(api, use, why):
+    with EngineServer(api.endpoint, engine="e0") as engine:
+        joined(engine, api)
+        with pytest.raises(TypeError) as caught:
+            use(engine)
+        assert str(caught.value) == why
+
+
+@pytest.mark.parametrize("timeout", [-1, float("nan")])
+def test_a_time_to_wait_is_not_below_zero(api, timeout):
+    with EngineServer(api.endpoint, engine="e0") as engine, pytest.raises(ValueError, match="time"):
+        engine.receive(timeout)
 
 
 def test_an_api_server_that_is_gone_loses_its_requests(api):
@@ -322,6 +356,9 @@ def released():
         {"token_ids": [1.5]},
         {"token_ids": [2**70]},
         {"token_ids": "x", "finish": "stop"},
+        {"token_ids": {0: 5}},
+        {"token_ids": {"a": 5}},
+        {"token_ids": {5}},
         {"finish": 3},
         {"extra": ["x" * (40 << 20)]},
     ],
@@ -461,10 +498,9 @@ def test_an_api_server_whose_connection_breaks_loses_its_requests_at_once(api):
         assert engine.servers == 0
 
 
-@pytest.mark.parametrize("told", [{"info": {"blocks": object()}}, {"requires": [1]}])
-def test_what_cannot_be_told_to_api_servers_is_told_who_gives_it(api, told):
+def test_what_cannot_be_told_to_api_servers_is_told_who_gives_it(api):
     with pytest.raises(Unencodable):
-        EngineServer(api.endpoint, engine="e0", **told)
+        EngineServer(api.endpoint, engine="e0", info={"blocks": object()})
 
 
 def test_an_api_server_that_says_nonsense_again_and_again_fills_no_log(api, caplog):
@@ -504,3 +540,11 @@ def test_closing_twice_is_closing_once(api):
     engine = EngineServer(api.endpoint, engine="e0")
     engine.close()
     engine.close()
+
+
+def test_a_server_that_is_closed_says_so(api):
+    with EngineServer(api.endpoint, engine="e0") as engine:
+        pass
+    for use in (engine.__enter__, engine.receive, lambda: engine.send_step([])):
+        with pytest.raises(RuntimeError, match="this EngineServer is closed; make another one"):
+            use()

@@ -18,6 +18,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from zerohop.serving.arguments import seconds
+
 __all__ = ["EngineState", "Liveness", "Patience"]
 
 _STANDS_STILL = 6  # times as long as an engine's pulse an API server's loop may be silent
@@ -58,6 +60,10 @@ class Patience:
     server_gone_after: float | None = None
 
     def __post_init__(self) -> None:
+        for name in ("beat_every", "gone_after", "hung_after"):
+            seconds(name, getattr(self, name))
+        if self.server_gone_after is not None:
+            seconds("server_gone_after", self.server_gone_after)
         if not 0 < self.beat_every < self.gone_after:
             raise ValueError(
                 f"beat_every={self.beat_every:g} must be above 0 and below "

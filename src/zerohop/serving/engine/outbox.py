@@ -8,6 +8,7 @@ engine does not wait, and what it has for others is not held up.
 
 from __future__ import annotations
 
+from collections import deque
 from operator import index
 from typing import NamedTuple
 
@@ -68,13 +69,13 @@ class Outbox:
         """Return what was made for requests that are open.
 
         Raises:
-            TypeError: a request's number is no whole number.
+            TypeError: one is no delta, or a request's number no whole number.
         """
         try:
             return self._sorted(deltas)
-        except TypeError:  # tokens of one are no list: it is for who encodes it to say so
-            numbered = map(_with_whole_number, deltas)
-            return Step([], [], [delta for delta in numbered if delta.number in self.open])
+        except AttributeError:
+            deque(map(_with_whole_number, deltas), 0)  # says which is no delta
+            raise
 
     def _sorted(self, deltas: Sequence[Delta]) -> Step:
         step = numbers, tokens, others = Step([], [], [])
@@ -90,6 +91,7 @@ class Outbox:
             if (
                 delta.finish is None
                 and delta.extra is None
+                and type(made) is list
                 and len(made) == 1
                 and type(token := made[0]) is int
             ):
@@ -138,17 +140,19 @@ def by_slot(deltas: Iterable[Delta]) -> dict[int, list[Delta]]:
     """Return the deltas of each API server, in their order.
 
     Raises:
-        TypeError: a request's number is no whole number.
+        TypeError: one is no delta, or a request's number no whole number.
     """
     sorted_out: dict[int, list[Delta]] = {}
     for each in deltas:
-        delta = each if type(each.number) is int else _with_whole_number(each)
+        delta = each if type(getattr(each, "number", None)) is int else _with_whole_number(each)
         sorted_out.setdefault(delta.number >> SLOT_SHIFT, []).append(delta)
     return sorted_out
 
 
 def _with_whole_number(delta: Delta) -> Delta:
     """The delta of a request whose number is equal to a whole one: numpy's, for example."""
+    if not isinstance(delta, Delta):
+        raise TypeError(f"a step is made of Delta, not {delta!r:.64}")
     if type(delta.number) is int:
         return delta
     try:

@@ -218,7 +218,9 @@ class Roster:
         if member.slot is None:
             return False, None
         if outputs.seq != member.next_seq:
-            lost = f"outputs {member.next_seq} to {outputs.seq - 1} of it are lost"
+            first, last = member.next_seq, outputs.seq - 1
+            which = first if first == last else f"{first} to {last}"
+            lost = f"outputs {which} of it are lost"
             return False, self._gone(member, lost)
         member.next_seq += 1
         member.liveness.moved(now)

@@ -17,12 +17,16 @@ import contextlib
 import logging
 import secrets
 import time
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from operator import index
 from typing import Any
 
 import zerohop as zmq
 from zerohop.serving.addresses import reachable_from
+from zerohop.serving.arguments import seconds, text, whole
+from zerohop.serving.closing import Closing, closed_error
 from zerohop.serving.engine.buffers import PayloadDecoder, PayloadEncoder
 from zerohop.serving.engine.handshake import FEATURES, Identity, Joined, Left, Refused
 from zerohop.serving.engine.messages import (
@@ -50,9 +54,7 @@ from zerohop.serving.errors import Malformed, ProtocolMismatch, Unencodable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from types import TracebackType
-    from typing import Self
+    from collections.abc import Callable, Sequence
 
 __all__ = ["EngineServer", "News"]
 
@@ -91,7 +93,7 @@ class _Joined:
     outbox: Outbox
 
 
-class EngineServer:
+class EngineServer(Closing):
     """Connects an engine to its API servers. For one thread.
 
     Args:
@@ -113,7 +115,8 @@ class EngineServer:
         refusals: by endpoint, why an API server does not take this engine.
 
     Raises:
-        ValueError: the id is empty, or longer than 200 octets.
+        TypeError: an argument is of another kind.
+        ValueError: the id is empty, or longer than 200 octets; a limit is below 0.
         Unencodable: something in ``info`` or ``requires`` can't be told to API servers.
         ZMQError: an endpoint can't be connected to.
     """
@@ -129,14 +132,16 @@ class EngineServer:
         outputs_limit: int = 1000,
         requires: Sequence[str] = (),
     ) -> None:
-        endpoints = [servers] if isinstance(servers, str) else list(servers)
+        endpoints = [servers] if isinstance(servers, str) else _texts("servers", servers)
+        if info is not None and not isinstance(info, Mapping):
+            raise TypeError(f"info is a dict of what API servers are told, not {info!r:.64}")
         self.boot = secrets.randbits(63)
         self.malformed = self.strays = self.unencodable = 0
         self.last_malformed: Malformed | None = None
         self.refusals: dict[str, ProtocolMismatch] = {}
         self._mismatch: ProtocolMismatch | None = None  # to be raised
-        self._endpoints, self._limit = endpoints, index(outputs_limit)
-        self._max_requests = None if max_requests is None else index(max_requests)
+        self._endpoints, self._limit = endpoints, whole("outputs_limit", outputs_limit)
+        self._max_requests = None if max_requests is None else whole("max_requests", max_requests)
         self._utilities: dict[str, Callable[..., Any]] = {}
         self._servers: dict[int, _Joined] = {}  # by slot
         self._slots: dict[int, int] = {}  # by boot token
@@ -144,9 +149,10 @@ class EngineServer:
         self._owing: set[int] = set()  # slots of those who are owed something
         self._encoder = PayloadEncoder()
         self._decoder = PayloadDecoder(Request[payload] | Start | Abort | UtilityCall)
-        identity = Identity(engine, self.boot)
+        identity = Identity(text("engine", engine), self.boot)
+        needs = _texts("requires", requires)
         hello = as_read(
-            Hello(PROTOCOL, engine, self.boot, list(FEATURES), list(requires), dict(info or {})),
+            Hello(PROTOCOL, engine, self.boot, list(FEATURES), needs, dict(info or {})),
             FromEngine,
         )
         self._context = zmq.Context()
@@ -180,11 +186,11 @@ class EngineServer:
             function: gets the arguments; what it returns, or raises, is sent back.
 
         Raises:
-            TypeError: the name is no text.
+            TypeError: it is none, or the name no text.
         """
-        if not isinstance(name, str):
-            raise TypeError(f"a utility is called by a str, not {name!r}")
-        self._utilities[name] = function
+        if not callable(function):
+            raise TypeError(f"a utility is a function, not {function!r:.64}")
+        self._utilities[text("name", name)] = function
 
     def receive(self, timeout: float | None = None) -> News:
         """Take what has come: requests, and numbers of requests that are not wanted any more.
@@ -201,7 +207,13 @@ class EngineServer:
         Raises:
             ProtocolMismatch: no API server takes this engine; raised once for each reason. The
                 engine goes on asking them.
+            TypeError, ValueError: the timeout is no time.
+            RuntimeError: the server is closed.
         """
+        if self._is_closed:
+            raise closed_error(self)
+        if timeout is not None:
+            timeout = seconds("timeout", timeout)
         news = News()
         give_up = None if timeout is None else time.monotonic() + timeout
         pulse = self._pulse
@@ -234,7 +246,16 @@ class EngineServer:
         Returns:
             Numbers of requests that are not wanted any more: their API server reads too slowly, or
             their delta has no form on the wire, and they have ended as ``RequestRefused``.
+
+        Raises:
+            TypeError: what is given are no deltas, or the number of one is no whole number. Nothing
+                was sent.
+            RuntimeError: the server is closed.
         """
+        if self._is_closed:
+            raise closed_error(self)
+        if not hasattr(type(deltas), "__iter__"):
+            raise TypeError(f"a step is a list of Delta, not {deltas!r:.64}")
         self._pulse.progress += 1
         if len(self._servers) != 1:
             return self._send_by_slot(deltas)
@@ -247,7 +268,11 @@ class EngineServer:
         Args:
             number: of the request.
             reason: what to tell who asked.
+
+        Raises:
+            TypeError: the number is no whole number.
         """
+        number = whole("number", number)
         self._end(Ended(number, "refused", _encodable(reason)))
 
     def close(self, reason: str = "it was closed") -> None:
@@ -256,8 +281,9 @@ class EngineServer:
         Args:
             reason: what the API servers are told, in words.
         """
-        if self._context.closed:
+        if self._is_closed:
             return
+        self._is_closed = True
         reason = _encodable(reason)
         self._pulse.is_leaving = True
         for server in self._servers.values():
@@ -271,16 +297,9 @@ class EngineServer:
         self._pulse.close()
         self._context.term()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close("it was closed" if error is None else _words_for(error))
+    def __exit__(self, *raised: object) -> None:
+        error = raised[1]
+        self.close(_words_for(error) if isinstance(error, BaseException) else "it was closed")
 
     # What comes
 
@@ -462,7 +481,7 @@ class EngineServer:
             except Unencodable as error:
                 self.unencodable += 1
                 if self.unencodable & (self.unencodable - 1) == 0:
-                    _log.warning("output of request %x: %s", delta.number, error)
+                    _log.warning("output of request %d: %s", delta.number, error)
                 lost.append(delta.number)
                 self.refuse(delta.number, f"its output has no form on the wire: {error}")
                 continue
@@ -489,6 +508,8 @@ class EngineServer:
         finish = delta.finish
         if finish is not None and not isinstance(finish, str):
             raise Unencodable(finish, "a finish is a str")
+        if isinstance(delta.token_ids, Mapping | AbstractSet | str | bytes):
+            raise Unencodable(delta.token_ids, "tokens are a list of whole numbers")
         try:
             tokens = [index(token) for token in delta.token_ids]
         except TypeError as error:
@@ -530,6 +551,13 @@ class EngineServer:
             server.outbox.end(ended)
             self._owing.add(slot)
             self._pay()
+
+
+def _texts(name: str, given: Sequence[str]) -> list[str]:
+    """Texts that a user gives, of which there may be several."""
+    if isinstance(given, str | bytes) or not hasattr(type(given), "__iter__"):
+        raise TypeError(f"{name} is a list of str, not {given!r:.64}")
+    return [text(f"each of {name}", each) for each in given]
 
 
 def _put(server: _Joined, frames: list[Any]) -> bool:
