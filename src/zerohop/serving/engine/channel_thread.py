@@ -208,6 +208,7 @@ class ChannelThread(Channel, ActorThread):
                         self._settle(now)  # before it is looked for more: they have waited
                         for _ in range(_SLICE):
                             take(receive(timeout=0), now)
+                    self.abandon_left(now)
                     self._settle(now)
                     self._wake_to_abort(now)
         except zmq.ZMQError:

@@ -36,7 +36,7 @@ class SyncRequestStream:
     Ends after the delta that has ``finish``. What was made since the last delta was taken comes in
     one, unless it has an ``extra``. Who leaves early aborts the request in the engine: by
     :meth:`close`, by ``with``, or where the wait for the next delta is interrupted. A stream that
-    is let go is aborted too, with the next message of an engine.
+    is let go is aborted too, with the next message of an engine, a beat at the latest.
 
     Raises (while iterating):
         EngineDead: the engine is gone.
@@ -111,7 +111,7 @@ class SyncRequestStream:
 class SyncEngineClient(Requesting[ChannelThread], Closing):
     """Gives requests to engines, and brings back what they make. For any threads of one process.
 
-    A thread of its own reads for all of them, from when it is made until it is closed. Then it says
+    Threads of its own read for all of them, from when it is made until it is closed. Then it says
     goodbye to the engines, and every open stream and call ends as ``EngineDead``.
     """
 
