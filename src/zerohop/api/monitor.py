@@ -35,10 +35,11 @@ class MonitorMethods:
     socket, and a shadow may be gone long before.
     """
 
-    __slots__ = ("_feed", "_monitor_socket")
+    __slots__ = ()
 
-    _feed: Feed | None
-    _monitor_socket: Any  # a socket of the context's own class
+    # Few sockets have them, in their __dict__.
+    _feed: Feed | None = None
+    _monitor_socket: Any = None  # a socket of the context's own class
 
     if TYPE_CHECKING:
         context: ContextBase
@@ -71,7 +72,8 @@ class MonitorMethods:
             if addr is not None:
                 from zerohop.api.feed import Feed
 
-                feed = original._feed = Feed(self._context_io, check_address(addr), events)
+                feed = Feed(self._context_io, check_address(addr), events)
+                original._feed = feed  # type: ignore[misc] # a Socket has a __dict__
                 self._core.links.monitors.append(feed)
 
     def get_monitor_socket(self, events: int | None = None, addr: str | None = None) -> Any:
@@ -107,7 +109,7 @@ class MonitorMethods:
         self._monitored()._monitor_socket = None
 
     def _stop_feed(self) -> None:
-        feed, self._feed = self._feed, None
+        feed, self._feed = self._feed, None  # type: ignore[misc] # a Socket has a __dict__
         if feed is not None:
             if feed in self._core.links.monitors:
                 self._core.links.monitors.remove(feed)

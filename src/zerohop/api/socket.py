@@ -118,8 +118,6 @@ class SocketBase(EndpointMethods, InsightMethods, MonitorMethods, SocketOptionAc
         shadow: SocketBase | int | None = None,
         copy_threshold: int | None = None,
     ) -> None:
-        _assign(self, "_monitor_socket", None)
-        _assign(self, "_feed", None)
         if copy_threshold is not None:
             self.copy_threshold = copy_threshold
         if isinstance(ctx_or_socket, SocketBase):

@@ -91,6 +91,8 @@ class Dialers:
 
     def has(self, address: str) -> bool:
         """Whether one of this very address is to stay."""
+        if not self._dialers:
+            return False
         same = self._same(address)
         return bool(same) and any(not dialer.leaving for dialer in same)
 

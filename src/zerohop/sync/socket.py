@@ -35,19 +35,22 @@ if TYPE_CHECKING:
     from zerohop.patterns.pipe import Message, Part
 
 _SNDMORE = int(Flag.SNDMORE)
+_assign = object.__setattr__  # past the Socket's own, which looks for an option of that name
 
 
 class Socket(WaitMethods, SocketBase):
     """A ZeroMQ socket whose calls wait. Safe for several threads."""
 
+    _front: Front
+
     def _start(self) -> None:
         """Called by SocketBase at the end of its constructor, lock held."""
-        driver = self._driver
-        self._reactor = reactor_of(self._context_io)
-        self._front = Front(driver, self._reactor)
-        driver.front = self._front
+        driver, reactor = self._driver, reactor_of(self._context_io)
+        front = driver.front = Front(driver, reactor)
+        _assign(self, "_reactor", reactor)
+        _assign(self, "_front", front)
         if self._shadowed is None:
-            driver.attach(self._reactor)
+            driver.attach(reactor)
 
     def _on_close(self) -> None:
         """Called by SocketBase when the socket has been closed, lock held."""
