@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import zerohop
-from tests.cli.commands import COMMAND, SECONDS, running
+from tests.cli.commands import COMMAND, SECONDS, running, wait_until
 from zerohop.cli import main as cli
 from zerohop.cli.main import main
 
@@ -182,9 +182,11 @@ def test_a_signal_ends_a_command_with_its_status_and_no_traceback(
     number, status, arguments, tmp_path, listener
 ):
     endpoint, accepted = listener
-    names = {"ENDPOINT": endpoint, "FILE": str(tmp_path / "file")}
+    file = tmp_path / "file"
+    names = {"ENDPOINT": endpoint, "FILE": str(file)}
     with running(*[names.get(word, word) for word in arguments]) as process:
-        accepted()  # it is at work
+        accepted()  # it is at work, or opens its file, whose header it writes when nothing comes
+        wait_until(lambda: "record" not in arguments or (file.exists() and file.stat().st_size))
         process.send_signal(number)
         _, complaints = process.communicate(timeout=SECONDS)
     assert process.returncode == status
