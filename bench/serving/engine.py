@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ROUNDS = 5
 STREAMS = 256
 STEP = 0.02  # seconds of a step of an engine that has a model
-ROUND_TRIPS = ("zerohop", "asyncio", "blocking")
+ROUND_TRIPS = ("zerohop", "asyncio", "blocking", "zerohop-blocking")
 TOKENS = ("zerohop", "asyncio", "merging")
 
 

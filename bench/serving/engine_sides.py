@@ -5,7 +5,8 @@ whose task reads a PULL, decodes with msgspec, and puts what came for a request 
 ``asyncio.Queue``; requests leave on a ROUTER; the engine is a loop that blocks on a pyzmq DEALER
 and sends what a step made, one message for all requests, on a PUSH. ``merging`` is the same with a
 slot for each request instead of the queue: what its reader has not taken yet is added to.
-``blocking`` has the same engine, and a client without an event loop, for one request at a time.
+``blocking`` has the same engine, and a client without an event loop, for one request at a time;
+``zerohop-blocking`` is the client for threads, asked likewise by one.
 
 All carry the same: a number, tokens in, priority and deadline; a number, tokens out, a finish.
 ``python -m bench.serving.engine_sides client SIDE DIRECTORY`` reads a line of JSON for each thing
@@ -26,10 +27,10 @@ import msgspec
 import zmq as pyzmq
 import zmq.asyncio as pyzmq_asyncio
 
-from zerohop.serving import Delta, EngineClient, EngineServer
+from zerohop.serving import Delta, EngineClient, EngineServer, SyncEngineClient
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     Row = dict[str, Any]
 
@@ -325,8 +326,26 @@ async def asyncio_client(client: Any) -> None:
     await client.close()
 
 
-def blocking_client(directory: Path) -> None:
-    """Be a client that waits for the answer in its own thread."""
+def blocking_client(ask: Callable[[int], list[int]]) -> None:
+    """Be a client that waits for each answer in its own thread.
+
+    Args:
+        ask: gives a request of this number, and returns the tokens that were made of it.
+    """
+    say(ready=True)
+    for line in sys.stdin:
+        took = []
+        for number in range(WARM + json.loads(line)["round_trips"]):
+            began = time.perf_counter_ns()
+            tokens = ask(number)
+            took.append(time.perf_counter_ns() - began)
+            if tokens != wanted(number, 1):
+                raise RuntimeError(f"request {number}: {tokens}")
+        say(took=took[WARM:])
+
+
+def stock_blocking_client(directory: Path) -> None:
+    """The client that is written by hand on pyzmq without an event loop."""
     requests, outputs = places(directory)
     context = pyzmq.Context()
     router = context.socket(pyzmq.ROUTER)
@@ -335,20 +354,29 @@ def blocking_client(directory: Path) -> None:
     pull.bind(outputs)
     encode = msgspec.msgpack.Encoder().encode
     decode = msgspec.msgpack.Decoder(Outputs).decode
+
+    def ask(number: int) -> list[int]:
+        payload = Payload(prompt(number), 1)
+        router.send_multipart((ENGINE, encode(Request(number, payload, 0, 600.0))))
+        (made,) = decode(pull.recv()).deltas
+        return made.token_ids if made.number == number else []
+
     router.recv_multipart()
-    say(ready=True)
-    for line in sys.stdin:
-        took = []
-        for number in range(WARM + json.loads(line)["round_trips"]):
-            began = time.perf_counter_ns()
-            payload = Payload(prompt(number), 1)
-            router.send_multipart((ENGINE, encode(Request(number, payload, 0, 600.0))))
-            (made,) = decode(pull.recv()).deltas
-            if (made.number, made.token_ids) != (number, wanted(number, 1)):
-                raise RuntimeError(f"request {number}: {made}")
-            took.append(time.perf_counter_ns() - began)
-        say(took=took[WARM:])
+    blocking_client(ask)
     context.destroy(linger=0)
+
+
+def zerohop_blocking_client(directory: Path) -> None:
+    """The client on :class:`SyncEngineClient`."""
+    requests, outputs = places(directory)
+    with SyncEngineClient(requests, outputs=outputs, stream_limit=UNBOUNDED) as client:
+
+        def ask(number: int) -> list[int]:
+            stream = client.generate(Payload(prompt(number), 1))
+            return [token for delta in stream for token in delta.token_ids]
+
+        client.wait_for_engines(timeout=30)
+        blocking_client(ask)
 
 
 def places(directory: Path) -> tuple[str, str]:
@@ -365,14 +393,16 @@ def main(role: str, side: str, where: str) -> None:
     """Be one of them."""
     directory = Path(where)
     match role, side:
-        case "engine", "zerohop":
+        case "engine", "zerohop" | "zerohop-blocking":
             zerohop_engine(directory)
         case "engine", _:
             stock_engine(directory)
         case _, "zerohop":
             asyncio.run(with_client(ZerohopClient, directory))
         case _, "blocking":
-            blocking_client(directory)
+            stock_blocking_client(directory)
+        case _, "zerohop-blocking":
+            zerohop_blocking_client(directory)
         case _, _:
             kind = Collected if side == "merging" else asyncio.Queue
             asyncio.run(with_client(StockClient, directory, kind))
