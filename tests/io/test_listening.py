@@ -110,9 +110,9 @@ def test_who_comes_soon_after_one_who_has_said_nothing_is_followed_by_more(world
     assert len(links) == 4
 
 
-@pytest.mark.parametrize("before", ["spoke", "left", "came long ago", "fills the queue"])
+@pytest.mark.parametrize("before", ["spoke", "left", "came long ago", "takes all the room"])
 def test_nobody_waits_for_others_where_the_one_before(before, world, bound):
-    _, acceptor, call = bound(**({"backlog": 8} if before == "fills the queue" else {}))
+    _, acceptor, call = bound(**({"backlog": 100} if before == "takes all the room" else {}))
     for _ in range(3):
         client = call(greeting() + ready(b"PUSH") + frame(b"x") if before == "spoke" else b"")
         assert acceptor._sock.fileno() in world.loop.readers

@@ -27,6 +27,7 @@ _ACCEPTS_A_TURN = 64
 # accepted together: a turn of the loop, and being woken for it, costs as much as a connection.
 _SOON = 3e-3  # seconds
 _LULL = 1e-3  # seconds without accepting
+_ROOM = 1024  # connections that the system keeps: far more than come in a lull
 _PAUSE = 0.1  # seconds without accepting after EMFILE: libzmq spins
 _NO_MORE_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _PEERCRED = struct.Struct("3i")  # pid, uid, gid
@@ -247,8 +248,8 @@ class Acceptor:
         self._pause: Handle | None = None
         self._last = 0.0  # when a connection was accepted
         self._count = 0  # how many were open then
-        # A queue that is shorter than a batch might be full before the lull is over.
-        self._lulls = listener.options.backlog >= _ACCEPTS_A_TURN
+        tcp = listener.options.tcp
+        self._lulls = tcp.backlog >= _ROOM and tcp.use_fd is None  # whose room nobody knows
 
     def start(self) -> None:
         """Accept on the driver's loop."""
