@@ -78,7 +78,7 @@ class Front:
             and self.lives_here()
         ):
             if not turns.write_at_once(loop):
-                turns.sent(len(topic))
+                turns.sent(1 + len(topic))
         else:  # nobody to write to, a peer of this process, or no turn that would end
             self._driver.pump()
 

@@ -190,8 +190,7 @@ class Receiving:
         if loop is not self._front.loop:
             self._front.find_loop()
         with self._lock:
-            if not self.over and not self._turns.over:
-                self._spend(loop)
+            self._spend(loop)
         return self.number < self.limit
 
     def _spend(self, loop: asyncio.AbstractEventLoop) -> bool:

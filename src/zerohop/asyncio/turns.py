@@ -102,11 +102,6 @@ class Turns:
             self.write(now)
         return at_once
 
-    @property
-    def over(self) -> bool:
-        """Whether it is time to yield."""
-        return self.running is not None and monotonic() - self._started > TURN
-
     def spend(self, loop: asyncio.AbstractEventLoop) -> bool:
         """A credit is used up: ``credit`` is the next one. Return whether it is time to yield.
 
@@ -177,6 +172,8 @@ class Turns:
             for direction in self.directions:
                 direction.new_turn(self._grant)
             now = monotonic()
-            self.write(now)
+            # Not for nothing: whoever only receives has turns, too.
+            if self.unwritten or self.front.waited_for() or driver.has_work():
+                self.write(now)
             # The first message of a stream's next turn need not go alone.
             self._wrote_at = now if stream else started
