@@ -13,6 +13,7 @@ from tests.serving.control.running import SECONDS, run
 from zerohop.serving import (
     ControlClient,
     LmcacheClient,
+    NoAnswer,
     SyncControlClient,
     SyncControlWorker,
     SyncLmcacheClient,
@@ -78,6 +79,14 @@ class TestAClientThatIsClosedOnALoop:
                 for each in asked:
                     with pytest.raises(RuntimeError, match="Client is closed; make another one"):
                         await each
+
+        run(body())
+
+    def test_has_given_each_call_a_time_of_its_own(self, kind):
+        async def body():
+            async with kind(NOBODY, timeout=math.inf) as client:
+                with pytest.raises(NoAnswer, match=r"within 0\.01 s"):
+                    await client.call("noop", timeout=0.01)
 
         run(body())
 

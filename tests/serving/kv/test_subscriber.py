@@ -374,6 +374,21 @@ def test_closing_ends_the_iteration_of_another_task(places):
         assert asyncio.run(body()) == []
 
 
+def test_who_waits_on_a_loop_looks_only_when_there_may_be_something():
+    async def body():
+        looks = []
+        async with KvEventSubscriber("tcp://127.0.0.1:1") as subscriber:
+            pump = subscriber._pump
+            subscriber._pump = lambda: looks.append(1) or pump()
+            read = asyncio.create_task(anext(subscriber))
+            for _ in range(200):
+                await asyncio.sleep(0)
+        await asyncio.wait([read])
+        assert len(looks) < 3
+
+    asyncio.run(body())
+
+
 def test_a_read_that_is_cancelled_anywhere_loses_nothing(places):
     async def body(publisher):
         async with KvEventSubscriber(publisher.endpoint) as subscriber, asyncio.timeout(20):

@@ -100,12 +100,13 @@ class LmcacheClient(_AskingARelease, AsyncClosing):
 
     _client_type = ControlClient
 
-    async def call(self, name: str, *arguments: Any) -> Any:
+    async def call(self, name: str, *arguments: Any, timeout: float | None = None) -> Any:
         """Ask for an operation.
 
         Args:
             name: LMCache's, in small letters.
             arguments: as the release has them.
+            timeout: seconds; the client's own unless given.
 
         Returns:
             What msgpack makes of the result.
@@ -116,7 +117,8 @@ class LmcacheClient(_AskingARelease, AsyncClosing):
             RequestRefused: the server, one of Zerohop, says why it does not do it.
             ProtocolMismatch: it did something else: it is of another release.
         """
-        return await self._client.call(operation_in(self._release, name), *arguments)
+        operation = operation_in(self._release, name)
+        return await self._client.call(operation, *arguments, timeout=timeout)
 
     async def ping(self, instance_id: int | None = None) -> bool:
         """Ask whether it is well; tell it that an instance is alive.
