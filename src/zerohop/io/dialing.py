@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _IN_PROGRESS = (errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EAGAIN, errno.EALREADY)
 _NONBLOCKING = getattr(socket, "SOCK_NONBLOCK", 0)  # the system may do it in the same call
-_STREAM = socket.SOCK_STREAM | _NONBLOCKING
+_STREAM = int(socket.SOCK_STREAM) | _NONBLOCKING
 
 
 class Dialing:
