@@ -9,7 +9,7 @@ import pytest
 
 import zerohop as zmq
 import zerohop.asyncio
-from tests.serving.control.running import SECONDS, run
+from tests.serving.control.running import SECONDS, run, wait_for
 from zerohop.serving import (
     ControlClient,
     LmcacheClient,
@@ -18,6 +18,7 @@ from zerohop.serving import (
     SyncControlWorker,
     SyncLmcacheClient,
 )
+from zerohop.serving.codec import unpack
 
 NOBODY = "tcp://127.0.0.1:1"
 
@@ -116,6 +117,16 @@ def test_a_client_may_be_closed_where_its_call_is_interrupted(silent):
     client._dealer.poll = interrupted
     with pytest.raises(RuntimeError, match="is closed"):
         client.call("noop")
+
+
+def test_a_server_that_comes_late_does_not_hear_what_was_said_before(silent, tmp_path):
+    place = f"ipc://{tmp_path}/c"
+    with SyncControlWorker(place, "w", patience=0.01) as worker:
+        wait_for(lambda: worker._session._uids > 3)
+        said = worker._session._uids
+        silent.bind(place)
+        _, uid, *_ = silent.recv_multipart()
+    assert unpack(uid) > said
 
 
 def test_waiting_until_a_worker_has_settled_ends_where_it_is_closed():
