@@ -11,7 +11,7 @@ from __future__ import annotations
 from zerohop.constants import PollEvent, SocketType
 from zerohop.errors import Again, ZMQError
 from zerohop.io.seat import FOREVER
-from zerohop.sync.outflow import Outflow
+from zerohop.sync.outflow import BATCH, Outflow
 from zerohop.sync.waiters import IN, OUT, OVER, Waiters
 
 TYPE_CHECKING = False
@@ -69,12 +69,21 @@ class Front:
         self._reactor = reactor
         self._sound = False
         self._unread = 0
-        # A shadow of an asyncio socket: only the loop's own thread may touch the loop.
-        foreign = driver.loop is not None and driver.loop is not reactor
-        self._pump = driver.woken if foreign else driver.pump
+        self._pump = driver.woken if self._is_foreign() else driver.pump
+        self._outflow: Outflow | None = None  # until something is to be written
+
+    def _is_foreign(self) -> bool:
+        """Whether it is a shadow of an asyncio socket: no other thread may touch the loop."""
+        loop = self._driver.loop
+        return loop is not None and loop is not self._reactor
+
+    def _first_outflow(self) -> Outflow:
+        """Who only receives, or whose peer is not there yet, has none."""
         self._outflow = Outflow(
-            driver.core, self._pump, driver.write_alone, self._waiting, reactor, foreign
-        )
+            self._core, self._pump, self._driver.write_alone, self._waiting, self._reactor,
+            self._is_foreign(),
+        )  # fmt: skip
+        return self._outflow
 
     def activity(self) -> bool:
         """The core has changed: lanes, readiness, or its end. Called with the lock held.
@@ -90,8 +99,9 @@ class Front:
             if pipe is None:
                 self.send_lane = None
             else:
-                mark, hwm = self._outflow.mark, pipe.hwm
-                if pipe.reader.inproc:
+                outflow, peer, hwm = self._outflow, pipe.reader, pipe.hwm
+                mark = BATCH if outflow is None else outflow.mark
+                if peer.inproc or not peer.connected:  # nothing is to be written
                     mark = hwm or _NEVER
                 elif 0 < hwm < mark:
                     mark = hwm
@@ -124,9 +134,10 @@ class Front:
                     # There is nothing to write to: what is queued goes out after the handshake.
                     pipe.asleep = False
                 elif not peer.inproc:
-                    mark = self._outflow.mark
-                    self._outflow.sent(pipe, message)
-                    if mark != self._outflow.mark:
+                    outflow = self._outflow or self._first_outflow()
+                    mark = outflow.mark
+                    outflow.sent(pipe, message)
+                    if mark != outflow.mark:
                         self.activity()
                 elif pipe.asleep:
                     pipe.reader_signals.append(pipe.reader)
@@ -145,7 +156,7 @@ class Front:
         core = self._core
         core.settle()
         if core.links.to_write and not (core.context.changed or self._driver.watched):
-            self._outflow.flush(topic, patient=True)
+            (self._outflow or self._first_outflow()).flush(topic, patient=True)
         else:  # nobody to write to; or a peer of this process, which waits for nothing but this
             self._pump()
 
@@ -223,7 +234,7 @@ class Front:
                     raise
                 else:
                     try:
-                        self._outflow.flush(message)
+                        (self._outflow or self._first_outflow()).flush(message)
                     except BaseException:
                         self._driver.context.interrupted()
                         raise
@@ -302,7 +313,8 @@ class Front:
 
     def mend(self) -> None:
         """A callback may have been lost: see ``io.mending``. Lock held."""
-        self._outflow.mend()
+        if self._outflow is not None:
+            self._outflow.mend()
         self.waiters.wake_all()
 
     def end(self) -> None:

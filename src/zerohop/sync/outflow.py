@@ -39,7 +39,9 @@ _TICK = 1e-3  # seconds
 _PATIENCE = 10e-3  # seconds, for subscriptions; to wait for one is to wait, which writes it
 _OFTEN = 5e-3  # seconds; to look so often costs the helper less than to be called for each burst
 _BATCH_SIZE = 64 * 1024  # octets: one write of the driver
-_BATCH = 1000  # messages: as much as libzmq's default high-water mark
+BATCH = 1000
+"""Messages a batch, at first and at most: as much as libzmq's default high-water mark."""
+
 _SMALLEST_BATCH = 4
 _OVERHEAD = 64  # octets: what a message costs besides its own, so that empty ones count, too
 
@@ -80,7 +82,7 @@ class Outflow:
         self._waiting = waiting
         self._reactor = reactor
         self._at_once = at_once
-        self.mark = _BATCH
+        self.mark = BATCH
         self._count = 0  # messages written at once, one after another
         self._last = 0.0  # when the last of them was, or had been written
         self._moment = _MOMENT
@@ -104,7 +106,7 @@ class Outflow:
         self._pump()
         left = len(pipe.messages)
         if left >= self.mark:  # the kernel is full: nothing to do until the pipe is, too
-            self.mark = left + _BATCH
+            self.mark = left + BATCH
         elif pipe.asleep and self._stream in (None, pipe):
             # Not while another is the stream, which may have much to write after disconnect(): only
             # one is looked at.
@@ -195,7 +197,7 @@ class Outflow:
 
     def _choose_mark(self, size: int) -> None:
         """So many messages of this size are a batch."""
-        self.mark = min(max(_BATCH_SIZE // (size + _OVERHEAD // 8), _SMALLEST_BATCH), _BATCH)
+        self.mark = min(max(_BATCH_SIZE // (size + _OVERHEAD // 8), _SMALLEST_BATCH), BATCH)
 
     def _on_help(self) -> None:
         self._scheduled = False
