@@ -17,7 +17,7 @@ from zerohop.sync.waiters import IN, OUT, OVER, Waiters
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections import deque
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from typing import Any, TypeVar
 
     from zerohop.api.insight import InsightMethods
@@ -60,12 +60,7 @@ class Front:
         self.receive_lane: Pipe | None = None
         self.waiters = Waiters(driver.core, reactor)
         self._waiting = self.waiters.waiting
-        # Where those stand who may go on when something was received.
-        core, context = driver.core, driver.core.context
-        self._stopped = (
-            core.links.to_resume, context.writable, context.readable, context.changed,
-            self._waiting,
-        )  # fmt: skip
+        self._stopped: tuple[Collection[object], ...] = ()  # until something is received
         self._reactor = reactor
         self._sound = False
         self._unread = 0
@@ -286,7 +281,7 @@ class Front:
                 # It was taken past the lane: tell whoever was stopped by it.
                 core, pipe = self._core, self.receive_lane
                 if (
-                    any(self._stopped)
+                    any(self._stopped or self._find_stopped())
                     or self._driver.watched
                     # The lane closes while a message is received part by part ...
                     or core.receive_lane is not pipe
@@ -295,6 +290,15 @@ class Front:
                 ):
                     self._pump()
                 return taken
+
+    def _find_stopped(self) -> tuple[Collection[object], ...]:
+        """Where those stand who may go on when something was received."""
+        context = self._core.context
+        self._stopped = (
+            self._core.links.to_resume, context.writable, context.readable, context.changed,
+            self._waiting,
+        )  # fmt: skip
+        return self._stopped
 
     def check(self, socket: InsightMethods, event: int) -> None:
         """Warn of a wait that cannot end, until the socket was once seen to be sound. Lock held.
