@@ -121,6 +121,16 @@ def test_any_number_of_wakes_is_a_turn(kind):
     run(body())
 
 
+def test_a_wake_where_a_turn_is_due_makes_no_timer():
+    async def body():
+        async with OnALoop() as actor:
+            due = actor._next_turn
+            actor._wake()
+            assert actor._next_turn is due
+
+    run(body())
+
+
 def test_the_last_turn_follows_the_farewell_and_then_its_sockets_are_closed(kind):
     async def body():
         actor = kind()
