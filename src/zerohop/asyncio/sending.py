@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _DONTWAIT = int(Flag.DONTWAIT)
 _SNDMORE = int(Flag.SNDMORE)
+_SENDS = 2  # for each operation that the turn has credit for: a receive takes twice as long
 _OVERHEAD = 16  # octets: what a message costs besides its own, so that empty ones count, too
 
 
@@ -154,7 +155,7 @@ class Sending:
 
         The message after them completes what is worth a write.
         """
-        credit = self._turns.credit
+        credit = _SENDS * self._turns.credit
         if lane is not None:
             credit = min(credit, (FLUSH_SIZE - self._turns.unwritten) // size)
             if lane.hwm:  # its last place is given by the core, which sees that it is full then

@@ -4,7 +4,7 @@ A *turn* begins when a socket first has something to do after the loop came roun
 loop has come round again; asked for with ``call_soon``.
 
 * What is sent is written at once if nothing was written a moment ago, and together with the rest
-  otherwise: at the end of the turn, or when 64 KiB have come together.
+  otherwise: at the end of the turn, or when 128 KiB have come together.
 * A socket that always has something to do yields to the loop when its turn has lasted ``TURN``. The
   operation that finds this out is done, and suspends whoever awaits it until the loop has come
   round. (zmq.asyncio never yields there, and starves every other task.)
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 CREDIT = 64  # operations at most between two looks at the clock
 TURN = 120e-6  # seconds a socket may keep the loop: a 1 ms ticker stays above 500 a second
 _ON_ACCOUNT = 8  # operations for a program that goes on although its turn is over
-FLUSH_SIZE = 64 * 1024  # octets that are written without waiting for more: one write of the driver
+FLUSH_SIZE = 128 * 1024  # octets that are written without waiting for more: one of the driver's
 _MOMENT = 50e-6  # seconds; sends that follow each other faster are gathered
 MORE, LAST = 1, 2
 _QUICK = 8  # operations in a turn
@@ -66,7 +66,7 @@ class Turns:
         self._writing = 0.0  # seconds of this turn
         self._wrote_at = 0.0  # when that began
         self._moment = _MOMENT
-        self._filled = False  # 64 KiB had come together in this turn, and were written
+        self._filled = False  # so much had come together in this turn, and were written
         self.running: asyncio.Handle | None = None
         self.unwritten = 0
         self.resumed = False

@@ -1,9 +1,9 @@
 """From a pipe to octets: what a link writes next, and what goes back when it breaks.
 
-Encode late, in batches: a flush takes as many messages from the pipe as made about 64 KiB of octets
-lately. The messages stay with the link until the kernel has their last octet; those that were not
-wholly written when the connection breaks go back to the head of the pipe and travel on the next
-connection. (A peer throws away a message that arrived in part, so nothing comes twice.)
+Encode late, in batches: a flush takes as many messages from the pipe as made about 128 KiB of
+octets lately. The messages stay with the link until the kernel has their last octet; those that
+were not wholly written when the connection breaks go back to the head of the pipe and travel on the
+next connection. (A peer throws away a message that arrived in part, so nothing comes twice.)
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from zerohop.patterns.pipe import Message, Pipe
     from zerohop.wire.frames import Buffer
 
-FLUSH_SIZE = 64 * 1024  # octets: one write; larger ones fall out of the cache (bench/)
-_LARGEST_FLUSH = 64 * FLUSH_SIZE  # octets; of a batch over that most goes back to the pipe
+FLUSH_SIZE = 128 * 1024  # octets: one write; larger ones fall out of the cache (bench/)
+_LARGEST_FLUSH = 32 * FLUSH_SIZE  # octets; of a batch over that most goes back to the pipe
 _MAX_BATCH = 1024
 _NOTHING: list[Buffer] = []  # nobody changes it
 
