@@ -215,7 +215,6 @@ class ControllerTable:
         if worker.sync is None or worker.sync.sync_id != message.sync_id:
             worker.sync = _Sync(message.sync_id, message.location, message.batch_count)
             worker.keys[message.location] = set()
-            worker.stale = worker.stale or "sync_not_finished"
         return SyncStartReply(message.sync_id, accepted=True)
 
     def _look_up(self, message: Lookup) -> tuple[str, str, int, str]:
