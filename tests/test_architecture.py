@@ -44,7 +44,10 @@ PURE = {"constants", "errors", "value", "wire", "mechanisms", "patterns", "core"
 SERVING_ACTS = {
     *(f"{name}.py" for name in ("actor", "asyncio_actor", "asyncio_closing", "addresses")),
     *(f"engine/{name}.py" for name in ("client", "channel", "server", "pulse", "waking")),
-    *(f"engine/{name}.py" for name in ("asyncio_client", "asyncio_channel", "channel_thread")),
+    *(
+        f"engine/{name}.py"
+        for name in ("asyncio_client", "asyncio_channel", "channel_thread", "readers")
+    ),
     *(f"kv/{name}.py" for name in ("publisher", "answering", "snapshots", "recording")),
     *(f"kv/{name}.py" for name in ("subscriber", "asyncio_subscriber")),
     *(f"control/{name}.py" for name in ("server", "client", "asyncio_server", "asyncio_client")),

@@ -15,6 +15,7 @@ from zerohop.serving.engine.messages import (
     Ended,
     Goodbye,
     Hello,
+    HelloAgain,
     Leaving,
     Outputs,
     Ready,
@@ -180,6 +181,15 @@ def test_who_leaves_says_goodbye_and_ends_what_is_open():
     assert str(stream.error) == (
         f"engine e0 is gone (this API server was closed); request e0/{number(2)} is lost"
     )
+
+
+def test_who_does_not_know_what_has_come_has_all_engines_join_anew():
+    exchange = joined()
+    (stream,) = opened(exchange, 1)
+    exchange.begin_anew("it is not known")
+    assert said(exchange) == [(PULSE, HelloAgain())]
+    assert (exchange.woken, exchange.roster.members()) == ([stream], [])
+    assert isinstance(stream.error, EngineDead)
 
 
 def test_a_hung_engine_departs_where_that_is_wanted():

@@ -175,6 +175,41 @@ def test_a_signal_ends_every_other_wait(ipc_directory, wait):
         assert client.call("add", 1, 2) == 3
 
 
+def test_signals_at_any_moment_mix_nothing_up(ipc_directory):
+    """What they break ends with its engine, which joins anew; what is not broken is whole."""
+
+    def ask_on(client, over):
+        asked = 0
+        while not over.is_set():
+            with contextlib.suppress(EngineDead, RequestRefused):
+                assert tokens_of(client.generate({"tokens": 5})) == [4, 3, 2, 1, 0]
+                asked += 1
+        return asked
+
+    def ask_until_interrupted(client, seconds):
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        with contextlib.suppress(EngineDead, RequestRefused):
+            while True:
+                assert tokens_of(client.generate({"tokens": 2})) == [1, 0]
+                with client.generate({"tokens": None}) as stream:
+                    next(stream)
+                assert client.call("add", 1, 2) == 3
+        time.sleep(1)  # until the signal comes
+
+    chance, over = random.Random(7), threading.Event()
+    with client_and_engine(ipc_directory) as (client, _), interrupts() as raised:
+        with in_thread(ask_on, client, over) as asked:
+            for _ in range(100):
+                with pytest.raises(Interrupted):
+                    ask_until_interrupted(client, chance.uniform(0.0005, 0.01))
+            over.set()
+        client.wait_for_engines(timeout=10)
+        assert tokens_of(client.generate({"tokens": 3})) == [2, 1, 0]
+        until(lambda: client.call("open") == 0)
+        assert client.engines["e0"].open == 0
+    assert (len(raised), type(asked[0])) == (100, int)
+
+
 def test_a_client_that_is_closed_ends_every_wait_at_once(ipc_directory):
     with client_and_engine(ipc_directory) as (client, engine):
         stream = client.generate({"tokens": None})

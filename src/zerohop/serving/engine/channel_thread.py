@@ -1,15 +1,14 @@
 """An API server's sockets with threads, for readers in any other.
 
     who asks            sends the request himself                 ──► ROUTER
+    who waits           reads outputs, for all                    ◄── PULL
+    zerohop-outputs     likewise, while nobody waits (readers)
     zerohop-engines     beats, broken connections, time           ◄── ROUTER, its monitor
-    zerohop-outputs     outputs, for all; wakes who waits         ◄── PULL
 
-Outputs have a thread and a Context of their own: to wait for one socket, and drive it, is much
-cheaper than to wait for several, and it is what a token costs.
-
-What the threads look at and change is under a lock, which is held for a message or a turn. It is a
-bare RLock, and who waits does so at a bare lock: an interrupt (Ctrl-C) may come between any two
-calls of Python, and those of a Condition would leave it half taken. Streams that are dropped,
+What they look at and change is under a lock, which is held for a message or a turn. It is a bare
+RLock, and who waits does so at a bare lock: an interrupt (Ctrl-C) may come between any two calls of
+Python, and those of a Condition would leave it half taken. One that comes while outputs are taken
+leaves it unknown how far that was: the engines are asked to join anew. Streams that are dropped,
 perhaps by a garbage collection in the middle of all this, are only noted, and aborted in the next
 turn.
 """
@@ -33,6 +32,7 @@ from zerohop.serving.engine.channel import (
     Channel,
 )
 from zerohop.serving.engine.handshake import Identity
+from zerohop.serving.engine.readers import Gate, Readers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,48 +41,19 @@ if TYPE_CHECKING:
     from zerohop.serving.engine.roster import Member
     from zerohop.serving.engine.streams import OpenStream
 
-__all__ = ["ChannelThread", "Gate"]
+__all__ = ["ChannelThread"]
 
-_LOOK_EVERY = 1.0  # seconds: a signal that comes just before a wait does not end it
 _SLICE = 100  # outputs that are read before those who wait for them are woken
 _LISTEN_FOR = 0.001  # seconds of a turn in which is listened for who seems late
 
 
-class Gate:
-    """What one thread waits at, until another one opens it.
-
-    Attributes:
-        is_waited: a thread is there.
-    """
-
-    __slots__ = ("_lock", "is_waited")
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._lock.acquire()
-        self.is_waited = False
-
-    def open(self) -> None:
-        """Let one thread pass, now or when it comes. Channel held."""
-        if self._lock.locked():
-            self._lock.release()
-
-    def wait(self) -> None:
-        """Wait for that, or for a second: the caller looks whether it is so."""
-        self._lock.acquire(timeout=_LOOK_EVERY)
-
-    def wait_until(self, over: float | None) -> bool:
-        """Likewise, and not longer than until then; return whether there is time left."""
-        left = _LOOK_EVERY if over is None else over - time.monotonic()
-        return self._lock.acquire(timeout=max(0.0, min(left, _LOOK_EVERY))) or left > 0
-
-
 class ChannelThread(Channel, ActorThread):
-    """A channel that is read by threads of its own.
+    """A channel for any threads.
 
     Attributes:
         arrivals: gates of those who wait for engines.
         left: streams that nobody reads any more, to be aborted.
+        readers: who reads outputs.
     """
 
     _name = "zerohop-engines"
@@ -94,6 +65,7 @@ class ChannelThread(Channel, ActorThread):
         self._breaking: deque[tuple[float, Identity, int | None]] = deque()
         self._turns = 0  # in which it was listened for who is late
         self._sleeps_until = 0.0
+        self._is_taking = False  # outputs; under the lock, unless it was interrupted
         self._outputs = zmq.Context()
         try:
             super().__init__(*arguments, **options)
@@ -111,16 +83,28 @@ class ChannelThread(Channel, ActorThread):
         broken = self._router.get_monitor_socket(zmq.EVENT_DISCONNECTED)
         self._listen(broken, lambda _, now: self._take_records(now))
         self._listen(self._router, self.exchange.take_control)
-        reads = threading.Thread(target=self._read_outputs, name="zerohop-outputs", daemon=True)
-        self._reads = reads
+        self.readers = Readers(self._outputs, self._pull, self._take_outputs)
+        self._reads = threading.Thread(target=self._read, name="zerohop-outputs", daemon=True)
         super()._start()
-        reads.start()
+        self._reads.start()
 
     def _run(self) -> None:
         try:
             super()._run()
         finally:
+            self.readers.end()
             self._outputs.destroy()
+
+    def _read(self) -> None:
+        """What the second thread does."""
+        try:
+            self.readers.run()
+        except zmq.ZMQError:
+            if not self._pull.closed:
+                raise
+        finally:
+            self._is_closed = True  # also where it fails: somebody may be waiting for it
+            self._wake()
 
     def close(self, timeout: float | None = None) -> None:
         """Say goodbye to the engines and end; what is open ends as ``EngineDead``.
@@ -161,7 +145,28 @@ class ChannelThread(Channel, ActorThread):
                 self.abandon_left(now)
                 self._send_aborts()
                 self._wake_to_abort(now)
-            stream.waiter.open()  # another thread may wait for it
+            self.readers.open(stream.waiter)  # another thread may wait for it
+
+    def wait(self, gate: Gate, over: float | None = None) -> bool:
+        """Wait for what opens a gate, or for a second; return whether there is time left.
+
+        Args:
+            gate: of this thread.
+            over: until then, at most.
+
+        Raises:
+            RuntimeError: nobody reads any more.
+        """
+        try:
+            return self.readers.wait(gate, over)
+        except zmq.ZMQError:
+            if not self._is_closed:
+                raise
+            return True  # who waits finds what has ended
+        except BaseException:
+            if self._is_taking:
+                self._wake()  # or the others would wait for what is lost
+            raise
 
     def abandon_left(self, now: float) -> None:
         """Abort what was left. Channel held."""
@@ -195,28 +200,31 @@ class ChannelThread(Channel, ActorThread):
 
     # What comes
 
-    def _read_outputs(self) -> None:
-        """What the second thread does."""
-        poll, receive, take = self._pull.poll, self._pull.recv_multipart, self.exchange.take_outputs
-        try:
-            while True:
-                poll()
-                with self._lock:  # all that is not taken can be seen in the PULL
-                    now = time.monotonic()
-                    with contextlib.suppress(zmq.Again):
-                        take(receive(timeout=0), now)
+    def _take_outputs(self) -> None:
+        """Take the outputs that are here, for all who wait."""
+        receive, take = self._pull.recv_multipart, self.exchange.take_outputs
+        with self._lock:  # all that is not taken can be seen in the PULL
+            now = time.monotonic()
+            if self._is_taking:
+                self._begin_anew(now)
+            self._is_taking = True
+            with contextlib.suppress(zmq.Again):
+                for count in range(_SLICE):
+                    frames = receive(timeout=0)
+                    if frames[0] != self.readers.nudge:
+                        take(frames, now)
+                    if not count:
                         self._settle(now)  # before it is looked for more: they have waited
-                        for _ in range(_SLICE):
-                            take(receive(timeout=0), now)
-                    self.abandon_left(now)
-                    self._settle(now)
-                    self._wake_to_abort(now)
-        except zmq.ZMQError:
-            if not self._pull.closed:
-                raise
-        finally:
-            self._is_closed = True  # also where it fails: somebody may be waiting for it
-            self._wake()
+            self.abandon_left(now)
+            self._settle(now)
+            self._is_taking = False
+            self._wake_to_abort(now)
+
+    def _begin_anew(self, now: float) -> None:
+        """Outputs were being taken when a signal's handler raised."""
+        self._is_taking = False
+        self.exchange.begin_anew("a signal interrupted the reading of its outputs")
+        self._settle(now)
 
     def _take_records(self, now: float) -> None:
         """A connection that broke is the end of its engine, once its last outputs are here."""
@@ -229,6 +237,8 @@ class ChannelThread(Channel, ActorThread):
 
     def _turn(self, now: float) -> float | None:
         exchange = self.exchange
+        if self._is_taking:
+            self._begin_anew(now)
         self.abandon_left(now)
         while self._breaking and self._breaking[0][0] <= now:
             _, identity, seq = self._breaking.popleft()
@@ -265,8 +275,8 @@ class ChannelThread(Channel, ActorThread):
 
     def _leave(self) -> None:
         self.exchange.leave()
-        for gate in self.arrivals:
-            gate.open()
+        for gate in list(self.arrivals):
+            self.readers.open(gate)
 
     def _settle(self, now: float) -> None:
         """Do what the exchange has to be done."""
@@ -277,12 +287,12 @@ class ChannelThread(Channel, ActorThread):
         if exchange.aborts:
             self._send_aborts()
         for stream in exchange.woken:
-            stream.waiter.open()
-        exchange.woken.clear()
+            self.readers.open(stream.waiter)
         for call in exchange.answered:
-            call.waiter.open()
+            self.readers.open(call.waiter)
+        exchange.woken.clear()
         exchange.answered.clear()
         if exchange.has_joined:
             exchange.has_joined = False
-            for gate in self.arrivals:
-                gate.open()
+            for gate in list(self.arrivals):
+                self.readers.open(gate)

@@ -15,7 +15,8 @@ from typing import Any
 
 from zerohop.serving.arguments import seconds, whole
 from zerohop.serving.closing import Closing, closed_error
-from zerohop.serving.engine.channel_thread import ChannelThread, Gate
+from zerohop.serving.engine.channel_thread import ChannelThread
+from zerohop.serving.engine.readers import Gate
 from zerohop.serving.engine.requesting import Requesting, result_of
 from zerohop.serving.errors import DeadlineExceeded
 
@@ -80,7 +81,7 @@ class SyncRequestStream:
                     if stream.ended:
                         break
                     channel.check_open()
-                gate.wait()
+                channel.wait(gate)
         except BaseException:
             self.close()
             raise
@@ -111,8 +112,8 @@ class SyncRequestStream:
 class SyncEngineClient(Requesting[ChannelThread], Closing):
     """Gives requests to engines, and brings back what they make. For any threads of one process.
 
-    Threads of its own read for all of them, from when it is made until it is closed. Then it says
-    goodbye to the engines, and every open stream and call ends as ``EngineDead``.
+    It has threads of its own from when it is made until it is closed. Then it says goodbye to the
+    engines, and every open stream and call ends as ``EngineDead``.
     """
 
     _channel_type = ChannelThread
@@ -146,7 +147,7 @@ class SyncEngineClient(Requesting[ChannelThread], Closing):
                     self._check()
                     if channel.is_ready(count):
                         return
-                if not gate.wait_until(over):
+                if not channel.wait(gate, over):
                     raise self._too_few(count, given)
         finally:
             channel.arrivals.discard(gate)
@@ -226,7 +227,7 @@ class SyncEngineClient(Requesting[ChannelThread], Closing):
                 number, call = channel.ask(name, lifted, engine, gate)
             while not call.ended:
                 channel.check_open()
-                if not gate.wait_until(over) and not call.ended:
+                if not channel.wait(gate, over) and not call.ended:
                     raise DeadlineExceeded(f"utility {name!r}", limit or 0)
         finally:
             channel.exchange.calls.pop(number, None)

@@ -29,6 +29,7 @@ from zerohop.serving.engine.messages import (
     FromEngineOutputs,
     Goodbye,
     Hello,
+    HelloAgain,
     Leaving,
     Outputs,
     Ready,
@@ -304,6 +305,12 @@ class Exchange:
                     identity.engine, f"{reason}; it was asked for {call.name!r}"
                 )
                 self.answered.append(call)
+
+    def begin_anew(self, reason: str) -> None:
+        """What engines have made is not known any more: it ends, and they are to join again."""
+        for member in self.roster.members():
+            self.depart(self.roster.leave(member.identity, reason))
+            self.to_say.append((member.identity.routing_id(b"p"), HelloAgain()))
 
     def leave(self) -> None:
         """Say goodbye to all engines: this API server ends. What is open ends with them."""
