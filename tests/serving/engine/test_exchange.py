@@ -124,14 +124,17 @@ def test_what_an_engine_ends_wakes_its_reader():
 
 def test_a_call_ends_in_its_answer_or_with_its_engine():
     exchange = joined()
-    answered, lost = (OpenCall(E0.boot, name, None) for name in ("a", "b"))
-    exchange.calls = {number(1): answered, number(2): lost}
-    exchange.take_outputs(outputs(0, results=[UtilityResult(number(1), None, 5)]), 1)
+    answered, lost, others = (OpenCall(boot, name, None) for boot, name in zip((11, 11, 12), "abc"))
+    exchange.calls = {number(1): answered, number(2): lost, number(3): others}
+    exchange.take_outputs(
+        outputs(0, results=[UtilityResult(number(n), None, 5) for n in (9, 1)]), 1
+    )
     assert exchange.answered == [answered]
     assert answered.result.result == 5
     exchange.take_outputs([encoded(Leaving(SERVER, E0.boot, "bye"))], 1)
     assert exchange.answered == [answered, lost]
     assert str(lost.error) == "engine e0 is gone (bye; it was asked for 'b')"
+    assert not others.ended
     assert exchange.remarks == [(False, "engine e0 is gone: bye")]
 
 
@@ -217,6 +220,14 @@ def test_what_comes_for_another_life_is_counted():
     stray = Outputs(SERVER, E0.boot, 9, 0, [1, 2], [5, 6], [Delta(3, [7])])
     exchange.take_outputs([encoded(stray)], 1)
     assert exchange.streams.stale == 3
+
+
+def test_what_is_said_again_or_to_another_changes_nothing():
+    exchange = joined()
+    exchange.take_outputs([encoded(Ready(SERVER, E0.boot, SLOT, 1))], 1)
+    exchange.take_outputs([encoded(Leaving(SERVER + 1, E0.boot, "bye"))], 1)
+    assert (exchange.has_joined, exchange.remarks) == (False, [])
+    assert len(exchange.roster.members()) == 1
 
 
 def test_outputs_that_are_missing_end_their_engine():

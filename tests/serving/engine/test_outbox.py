@@ -30,7 +30,7 @@ def test_what_is_more_than_one_whole_number_travels_as_a_delta():
 
 def test_a_request_is_open_until_its_finish_is_out():
     outbox = outbox_with(1, 2)
-    outbox.sent(Step([2], [6], [Delta(1, [5], "stop")]))
+    outbox.sent(Step([], [], [Delta(1, [5], "stop"), Delta(2, [5, 6])]))
     assert outbox.open == {2}
 
 

@@ -28,6 +28,14 @@ def all_of(stream):
     return list(iter(stream.take, None))
 
 
+def test_a_stream_is_found_by_its_number_while_it_is_open():
+    table, (stream,) = opened(1)
+    assert table.find(BOOT, 1) is stream
+    assert table.find(BOOT, 2) is table.find(OTHER, 1) is None
+    table.abort(stream)
+    assert table.find(BOOT, 1) is None
+
+
 def test_tokens_go_to_their_streams_in_order():
     table, (one, two) = opened(1, 2)
     assert table.deliver(BOOT, [1, 2], [[5, 6]]) == ([one, two], [])

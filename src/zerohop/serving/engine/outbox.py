@@ -8,7 +8,6 @@ engine does not wait, and what it has for others is not held up.
 
 from __future__ import annotations
 
-from collections import deque
 from operator import index
 from typing import NamedTuple
 
@@ -74,8 +73,7 @@ class Outbox:
         try:
             return self._sorted(deltas)
         except AttributeError:
-            deque(map(_with_whole_number, deltas), 0)  # says which is no delta
-            raise
+            raise _no_delta(next(each for each in deltas if not isinstance(each, Delta))) from None
 
     def _sorted(self, deltas: Sequence[Delta]) -> Step:
         step = numbers, tokens, others = Step([], [], [])
@@ -152,7 +150,7 @@ def by_slot(deltas: Iterable[Delta]) -> dict[int, list[Delta]]:
 def _with_whole_number(delta: Delta) -> Delta:
     """The delta of a request whose number is equal to a whole one: numpy's, for example."""
     if not isinstance(delta, Delta):
-        raise TypeError(f"a step is made of Delta, not {delta!r:.64}")
+        raise _no_delta(delta)
     if type(delta.number) is int:
         return delta
     try:
@@ -162,3 +160,7 @@ def _with_whole_number(delta: Delta) -> Delta:
             f"a request's number is an int, not {delta.number!r}; it is told by Request.number"
         ) from None
     return Delta(number, delta.token_ids, delta.finish, delta.extra)
+
+
+def _no_delta(given: object) -> TypeError:
+    return TypeError(f"a step is made of Delta, not {given!r:.64}")
