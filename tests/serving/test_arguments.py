@@ -31,7 +31,7 @@ from zerohop.serving import (
 )
 from zerohop.serving.arguments import number, octets, seconds, text, whole
 from zerohop.serving.control.lmcache.messages import Register
-from zerohop.serving.kv.arguments import check_publisher
+from zerohop.serving.kv.publisher import KvEventPublisher
 from zerohop.serving.kv.questions import OrderOptions
 
 NOWHERE = "tcp://127.0.0.1:1"
@@ -103,9 +103,9 @@ TEXTS = [
     (SyncKvEventSubscriber, AT, "replay"),
     (SyncKvEventSubscriber, AT, "worker"),
     (SyncKvEventSubscriber, AT, "topic"),
-    (check_publisher, PUBLISHER, "endpoint"),
-    (check_publisher, PUBLISHER, "replay"),
-    (check_publisher, PUBLISHER, "topic"),
+    (KvEventPublisher, PUBLISHER, "endpoint"),
+    (KvEventPublisher, PUBLISHER, "replay"),
+    (KvEventPublisher, PUBLISHER, "topic"),
     (Operation, {}, "name"),
     (Protocol, {}, "name"),
     (ping, AT, "endpoint"),
@@ -121,9 +121,9 @@ NUMBERS = [
     (SyncLmcacheWorker, WHO, "patience"),
     (SyncLmcacheWorker, WHO, "spread"),
     (SyncKvEventSubscriber, AT, "hwm"),
-    (check_publisher, PUBLISHER, "dp_rank"),
-    (check_publisher, PUBLISHER, "patience"),
-    (check_publisher, PUBLISHER, "hwm"),
+    (KvEventPublisher, PUBLISHER, "dp_rank"),
+    (KvEventPublisher, PUBLISHER, "patience"),
+    (KvEventPublisher, PUBLISHER, "hwm"),
     *((MembershipOptions, {}, name) for name in ("period", "timeout", "spread", "batch")),
     *((MembershipOptions, {}, name) for name in ("max_syncs", "max_workers", "max_events")),
     *((OrderOptions, {}, name) for name in ("silence", "attempts", "pause", "check")),

@@ -38,7 +38,10 @@ MISTAKES = (
     *(ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError),
     msgspec.MsgspecError,
 )
+_encode = msgspec.msgpack.Encoder().encode
 _encode_into = msgspec.msgpack.Encoder().encode_into
+_ARRAY_16, _ARRAY_32 = 1 << 4, 1 << 16  # lengths from which msgpack's header of an array is longer
+_UINT_64_AND_INT_64 = b"\xcf\xd3"  # first octets of numbers in nine
 EventForm = Literal["map", "array"]
 HashForm = Literal["int", "as_is"]
 
@@ -121,26 +124,41 @@ class _StoredMap(msgspec.Struct, tag_field="type", tag="BlockStored", omit_defau
 _ALWAYS_TOLD = {"parent_block_hash", "lora_id", "medium", "lora_name"}  # nil or not
 
 
-def _numbers(hashes: list[BlockHash], int_hashes: bool) -> list[BlockHash]:
-    """Return the hashes as they are to be sent: the same list, wherever that will do."""
-    if not (int_hashes and hashes):
-        return hashes
+def _numbers(hashes: list[BlockHash]) -> list[BlockHash]:
+    """Return the hashes as numbers: the same list, where there is nothing but numbers in it."""
     try:
-        # To compare them is the quickest way to find out whether there are bytes among them.
-        if type(min(hashes)) is int:
+        # To compare them is a quick way to find out whether there are bytes among them.
+        if not hashes or type(min(hashes)) is int:
             return hashes
     except TypeError:  # numbers have no order among bytes
         pass
     return [low_64_bits(each) for each in hashes]
 
 
-def _parent(event: BlockStored, int_hashes: bool) -> BlockHash | None:
-    parent = event.parent_block_hash
-    return low_64_bits(parent) if int_hashes and isinstance(parent, bytes) else parent
+def _many_numbers(hashes: list[BlockHash]) -> Any:
+    """As :func:`_numbers`, encoded already where that shows what they are.
+
+    Real hashes have 64 bits. Encoded they take nine octets each, and the first of them tells that
+    a number follows. To look at these costs half as much as to compare numbers.
+    """
+    count = len(hashes)
+    if _ARRAY_16 <= count < _ARRAY_32:
+        octets = _encode(hashes)
+        if len(octets) == 3 + 9 * count and not octets[3::9].strip(_UINT_64_AND_INT_64):
+            return msgspec.Raw(octets)
+    return _numbers(hashes)
+
+
+def _hashes(event: BlockStored, int_hashes: bool) -> tuple[Any, BlockHash | None]:
+    """The blocks' and the parent's, as they are to be sent."""
+    hashes, parent = event.block_hashes, event.parent_block_hash
+    if not int_hashes:
+        return hashes, parent
+    return _many_numbers(hashes), low_64_bits(parent) if isinstance(parent, bytes) else parent
 
 
 def _stored_map(event: BlockStored, int_hashes: bool) -> Any:
-    hashes, parent = _numbers(event.block_hashes, int_hashes), _parent(event, int_hashes)
+    hashes, parent = _hashes(event, int_hashes)
     if event.cache_salt is not None or event.mm_keys is not None or event.extra is not NO_EXTRA:
         return _whole_map(event, block_hashes=hashes, parent_block_hash=parent)
     return _StoredMap(
@@ -162,7 +180,7 @@ def _stored_map(event: BlockStored, int_hashes: bool) -> Any:
 
 
 def _removed_map(event: BlockRemoved, int_hashes: bool) -> Any:
-    hashes = _numbers(event.block_hashes, int_hashes)
+    hashes = _numbers(event.block_hashes) if int_hashes else event.block_hashes
     if hashes is event.block_hashes and event.extra is NO_EXTRA:
         return event  # a step may remove hundreds of blocks, each by an event of its own
     return _whole_map(event, block_hashes=hashes)
@@ -180,10 +198,11 @@ def _whole_map(event: BlockStored | BlockRemoved | AllBlocksCleared, **other: An
 
 
 def _stored_row(event: BlockStored, int_hashes: bool) -> Any:
+    hashes, parent = _hashes(event, int_hashes)
     return [
         "BlockStored",
-        _numbers(event.block_hashes, int_hashes),
-        _parent(event, int_hashes),
+        hashes,
+        parent,
         event.token_ids,
         event.block_size,
         event.lora_id,
@@ -197,7 +216,7 @@ def _stored_row(event: BlockStored, int_hashes: bool) -> Any:
 
 
 def _removed_row(event: BlockRemoved, int_hashes: bool) -> Any:
-    hashes = _numbers(event.block_hashes, int_hashes)
+    hashes = _numbers(event.block_hashes) if int_hashes else event.block_hashes
     return ["BlockRemoved", hashes, event.medium, event.group_idx]
 
 

@@ -20,9 +20,11 @@ import threading
 import time
 
 import zerohop as zmq
+from zerohop.serving.arguments import seconds
 from zerohop.serving.closing import Closing
 from zerohop.serving.errors import Unencodable
 from zerohop.serving.kv.answering import AnsweringThread
+from zerohop.serving.kv.arguments import check_publisher
 from zerohop.serving.kv.encode import BatchEncoder, EventForm, HashForm
 from zerohop.serving.kv.events import AllBlocksCleared, KvEvent
 from zerohop.serving.kv.replies import answer_replay, answer_snapshot, seq_octets
@@ -99,6 +101,7 @@ class KvEventPublisher(Closing):
         unencodable: batches that have a number and could not be sent: an engine's mistake.
 
     Raises:
+        TypeError, ValueError: an argument of another kind, or a number below 0.
         ZMQError: an endpoint can't be bound or connected.
     """
 
@@ -120,6 +123,18 @@ class KvEventPublisher(Closing):
         max_replays: int = 16,
         patience: float = 30.0,
     ) -> None:
+        check_publisher(
+            endpoint=endpoint,
+            replay=replay,
+            topic=topic,
+            dp_rank=dp_rank,
+            patience=patience,
+            buffer=buffer,
+            buffer_octets=buffer_octets,
+            hwm=hwm,
+            max_queue=max_queue,
+            max_replays=max_replays,
+        )
         self.incarnation = os.urandom(16)
         self.dropped = self.unencodable = 0
         self._topic, self._dp_rank = topic.encode(), dp_rank
@@ -218,6 +233,7 @@ class KvEventPublisher(Closing):
         Returns:
             Whether that was in time.
         """
+        timeout = seconds("timeout", timeout)
         done = threading.Event()
         with self._lock:
             if self._is_closed:
@@ -231,6 +247,7 @@ class KvEventPublisher(Closing):
         Args:
             timeout: seconds that this takes, about.
         """
+        timeout = seconds("timeout", timeout)
         deadline = time.monotonic() + timeout
         with self._lock:
             if self._is_closed:
