@@ -73,7 +73,8 @@ class Outbox:
         try:
             return self._sorted(deltas)
         except AttributeError:
-            raise _no_delta(next(each for each in deltas if not isinstance(each, Delta))) from None
+            given: Sequence[object] = deltas
+            raise _no_delta(next(each for each in given if not isinstance(each, Delta))) from None
 
     def _sorted(self, deltas: Sequence[Delta]) -> Step:
         step = numbers, tokens, others = Step([], [], [])
