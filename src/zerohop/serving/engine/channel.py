@@ -160,6 +160,8 @@ class Channel(ContextOwner):
                 stream = streams.open(number, identity.engine, identity.boot, now, seconds)
                 stream.waiter = waiter
                 self._hand_over(member, frames)
+                member.liveness.has_work(True, now)
+                return stream
             except BaseException as error:
                 if (begun := streams.find(identity.boot, number)) is None:
                     raise
@@ -170,8 +172,6 @@ class Channel(ContextOwner):
                 if isinstance(error, EngineDead) and engine is None:
                     continue  # another one may have it: this one is not chosen again
                 raise
-            member.liveness.has_work(True, now)
-            return stream
 
     def ask(
         self, name: str, arguments: Sequence[Any], engine: str | None, waiter: Any
@@ -260,19 +260,18 @@ class Channel(ContextOwner):
     def _send_aborts(self) -> None:
         """Tell engines what nobody wants any more; what there is no room for is kept."""
         exchange = self.exchange
-        aborts, exchange.aborts = exchange.aborts, {}
-        for takes, numbers in aborts.items():
+        for takes, numbers in list(exchange.aborts.items()):
             identity = Identity.of(takes)
             is_there = identity is not None and exchange.roster.of(identity.boot) is not None
-            if is_there and not self._say(takes, Abort(numbers)):
-                exchange.aborts[takes] = numbers
+            if not is_there or self._say(takes, Abort(numbers)):
+                del exchange.aborts[takes]  # not before: an interrupt may come
 
     def _speak(self) -> None:
         """Say, to engines and in the log, what the exchange has to say."""
         exchange = self.exchange
-        to_say, exchange.to_say = exchange.to_say, []
-        for routing_id, message in to_say:
-            self._say(routing_id, message)
+        while exchange.to_say:
+            self._say(*exchange.to_say[0])
+            del exchange.to_say[0]  # not before: an interrupt may come
         remarks, exchange.remarks = exchange.remarks, []
         for is_warning, text in remarks:
             _log.log(logging.WARNING if is_warning else logging.INFO, text)

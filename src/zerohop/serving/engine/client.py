@@ -104,8 +104,11 @@ class SyncRequestStream:
 
     def __del__(self) -> None:
         """Note what nobody can read any more, and no more: it may be a garbage collection."""
-        stream = getattr(self, "_stream", None)
-        if stream is not None and not stream.ended:
+        try:
+            stream = self._stream
+        except AttributeError:  # there never was one
+            return
+        if not stream.ended:
             self._channel.left.append(stream)
 
 
@@ -185,9 +188,8 @@ class SyncEngineClient(Requesting[ChannelThread], Closing):
         def ask() -> OpenStream:
             now = time.monotonic()
             channel.abandon_left(now)
-            stream = channel.open(lifted, limit, priority, engine, gate, now)
-            channel.wake_for(limit, now)
-            return stream
+            channel.wake_for(limit, now)  # it looks when this is done: the channel is held
+            return channel.open(lifted, limit, priority, engine, gate, now)
 
         with channel.held():
             self._check()

@@ -104,6 +104,13 @@ class Readers:
         Raises:
             ZMQError: the PULL is closed.
         """
+        try:
+            return self._wait(gate, over)
+        except BaseException:
+            self.forget(gate)  # an interrupt of his way out has left him there
+            raise
+
+    def _wait(self, gate: Gate, over: float | None) -> bool:
         left = _LOOK_EVERY if over is None else min(over - time.monotonic(), _LOOK_EVERY)
         if left <= 0:
             return gate.wait(0)
