@@ -103,7 +103,7 @@ def test_a_send_on_the_lane():
         await push.send(b"x")
         return await calls_each(push.send, b"x")
 
-    assert on_a_loop(body) < 3.5
+    assert on_a_loop(body) < 2.5
 
 
 def test_a_stream_is_written_in_whole_batches():
@@ -171,7 +171,7 @@ def test_a_send_of_several_parts_on_the_lane():
         await push.send_multipart(PARTS)
         return await calls_each(push.send_multipart, PARTS)
 
-    assert on_a_loop(body) < 5.5
+    assert on_a_loop(body) < 4.5
 
 
 def test_a_receive_of_several_parts_from_the_lane():
@@ -197,7 +197,7 @@ def test_a_message_to_each_of_many_subscribers():
         await pub.send(b"x")
         return await calls_each(pub.send, b"x")
 
-    assert on_a_loop(body) < 12
+    assert on_a_loop(body) < 5
 
 
 def test_a_router_that_answers_many_at_a_time():
@@ -281,4 +281,4 @@ def test_a_stream_of_messages_from_one_task_to_another():
             await asyncio.gather(each(push.send, b"x"), each(pull.recv))
         return calls.count / MANY
 
-    assert on_a_loop(body) < 8.5
+    assert on_a_loop(body) < 7
