@@ -130,7 +130,7 @@ def test_a_line_has_what_happened_in_a_few_words(events, rank, line):
         (
             Undecodable("w", None, None, Malformed(b"\xc1", "no")),
             "w: a message without a number cannot be read: "
-            "malformed message of 1 octets: no: b'\\xc1'",
+            "malformed message of 1 octet: no: b'\\xc1'",
         ),
         (Applied("w", 0, 1, EventBatch(0.0, [])), None),
     ],

@@ -40,6 +40,11 @@ from zerohop.serving.errors import (
             {"engine": "e0", "limit": 8},
         ),
         (
+            EngineOverloaded("e0", 1),
+            "engine e0 has 1 open request, which is its limit; try again later, or another engine",
+            {"engine": "e0", "limit": 1},
+        ),
+        (
             SlowConsumer("api-1", 9),
             "api-1 fell more than 9 messages behind, and its streams were ended; "
             "read faster, or raise the limit",

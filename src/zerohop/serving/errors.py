@@ -19,6 +19,8 @@ Each error has the values that it speaks of as attributes, so that programs need
 
 from __future__ import annotations
 
+from zerohop.serving.wording import counted
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,7 +85,7 @@ class EngineOverloaded(ServingError):
 
     def __init__(self, engine: str, limit: int, *, hint: str | None = None) -> None:
         super().__init__(
-            f"engine {engine} has {limit} open requests, which is its limit; "
+            f"engine {engine} has {counted(limit, 'open request')}, which is its limit; "
             "try again later, or another engine",
             hint=hint,
         )
@@ -100,8 +102,8 @@ class SlowConsumer(ServingError):
 
     def __init__(self, consumer: str, limit: int, *, hint: str | None = None) -> None:
         super().__init__(
-            f"{consumer} fell more than {limit} messages behind, and its streams were ended; "
-            "read faster, or raise the limit",
+            f"{consumer} fell more than {counted(limit, 'message')} behind, and its streams were "
+            "ended; read faster, or raise the limit",
             hint=hint,
         )
         self.consumer, self.limit = consumer, limit
@@ -175,7 +177,8 @@ class Malformed(ServingError):
         where = "" if offset is None else f" at octet {offset}"
         more = "..." if len(data) > _SHOWN else ""
         super().__init__(
-            f"malformed message of {len(data)} octets{where}: {reason}: {data[:_SHOWN]!r}{more}",
+            f"malformed message of {counted(len(data), 'octet')}{where}: {reason}: "
+            f"{data[:_SHOWN]!r}{more}",
             hint=hint,
         )
         self.data, self.reason, self.offset = data, reason, offset

@@ -317,6 +317,21 @@ def test_requests_go_to_the_engine_with_the_fewest_or_to_the_one_that_is_named(p
     run(body())
 
 
+def test_an_engine_whose_connection_has_just_broken_gets_no_requests(ask):
+    async def body(client, _):
+        exchange = client._channel.exchange
+        (member,) = exchange.roster.members()
+        exchange.broke(member.identity)
+        with pytest.raises(EngineDead, match="its connection broke"):
+            client.generate({"tokens": 1}, engine="e0")
+        with pytest.raises(RequestRefused, match="no engine is ready"):
+            client.generate({"tokens": 1})
+        with pytest.raises(DeadlineExceeded):
+            await client.wait_for_engines(timeout=0.01)
+
+    ask(body)
+
+
 def test_an_engine_that_says_goodbye_ends_what_it_had(place):
     async def body():
         async with place.client(patience=PATIENT) as client:

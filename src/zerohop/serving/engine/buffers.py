@@ -23,6 +23,7 @@ import msgspec
 
 from zerohop.serving.codec import MAX_OCTETS, decode_with
 from zerohop.serving.errors import Malformed, Unencodable
+from zerohop.serving.wording import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -221,7 +222,7 @@ class PayloadDecoder:
     def _frame(self, index: int) -> bytes:
         if not 1 <= index < len(self._frames):
             raise ValueError(
-                f"it has {len(self._frames) - 1} buffers, and speaks of number {index}"
+                f"it has {counted(len(self._frames) - 1, 'buffer')}, and speaks of number {index}"
             )
         return self._frames[index]
 
@@ -231,7 +232,9 @@ def _array(dtype: str, shape: tuple[int, ...], octets: bytes) -> Any:
     if found is None:
         raise ValueError(f"there are no arrays of {dtype[:32]!r}")
     if min(shape, default=0) < 0 or prod(shape) * int(found[1]) != len(octets):
-        raise ValueError(f"{len(octets)} octets are no array of {dtype} and shape {shape}")
+        raise ValueError(
+            f"no array of {dtype} and shape {shape} has {counted(len(octets), 'octet')}"
+        )
     try:
         numpy = _numpy()
     except ImportError:

@@ -15,6 +15,7 @@ import msgspec
 
 from zerohop.serving.codec import decode_with
 from zerohop.serving.errors import Malformed
+from zerohop.serving.wording import counted
 
 __all__ = ["Columns"]
 
@@ -58,7 +59,9 @@ class Columns:
         """
         if len(tokens) != len(self.numbers):
             raise Malformed(
-                self._octets, f"it has {len(tokens)} tokens for {len(self.numbers)} requests"
+                self._octets,
+                f"it has {counted(len(tokens), 'token')} for "
+                f"{counted(len(self.numbers), 'request')}",
             )
         self.steps.append(tokens)
 

@@ -57,7 +57,7 @@ class TestController:
         assert controller.table.keys(("i", 0), "cpu") == {5}
         assert controller.malformed == 2
         [line] = controller.lines_to_log()
-        assert line.startswith("LMCache controller: malformed message of 1 octets")
+        assert line.startswith("LMCache controller: malformed message of 1 octet")
         assert controller.lines_to_log() == []
 
 
@@ -92,7 +92,7 @@ class TestWorker:
         worker.receive([b"", b"", b""], 0.0)
         assert worker.malformed == 2
         [line] = worker.lines_to_log()
-        assert line.startswith("LMCache worker: malformed message of 1 octets")
+        assert line.startswith("LMCache worker: malformed message of 1 octet")
 
 
 class TestWhereToBeat:
