@@ -134,7 +134,7 @@ class Channel(ContextOwner):
         waiter: Any,
         now: float,
     ) -> OpenStream:
-        """Give a request to an engine. Held.
+        """Give a request to an engine. Within :meth:`held`.
 
         Args:
             payload: lifted by :meth:`lift`.
@@ -176,7 +176,7 @@ class Channel(ContextOwner):
     def ask(
         self, name: str, arguments: Sequence[Any], engine: str | None, waiter: Any
     ) -> tuple[int, OpenCall]:
-        """Call a utility of an engine; return the call and its number. Held.
+        """Call a utility of an engine; return the call and its number. Within :meth:`held`.
 
         Args:
             name: of the utility.

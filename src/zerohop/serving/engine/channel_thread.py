@@ -169,14 +169,14 @@ class ChannelThread(Channel, ActorThread):
             raise
 
     def abandon_left(self, now: float) -> None:
-        """Abort what was left. Channel held."""
+        """Abort what was left. Within :meth:`held`."""
         left = self.left
         while left:
             self.exchange.abandon(left[0], now)  # once more is no fault, never would be one
             left.popleft()
 
     def wake_for(self, seconds: float | None, now: float) -> None:
-        """A request was opened: there may be something to do sooner. Channel held."""
+        """A request was opened: there may be something to do sooner. Within :meth:`held`."""
         soonest = self._hung_after if seconds is None else min(self._hung_after, seconds)
         if now + soonest < self._sleeps_until:
             self._wake()
@@ -222,8 +222,8 @@ class ChannelThread(Channel, ActorThread):
 
     def _begin_anew(self, now: float) -> None:
         """Outputs were being taken when a signal's handler raised."""
-        self._is_taking = False
         self.exchange.begin_anew("a signal interrupted the reading of its outputs")
+        self._is_taking = False  # not before: another one may come
         self._settle(now)
 
     def _take_records(self, now: float) -> None:

@@ -239,3 +239,4 @@ class SyncEngineClient(Requesting[ChannelThread], Closing):
         """Raise RuntimeError where it is closed."""
         if self._is_closed:
             raise closed_error(self)
+        self._channel.check_open()

@@ -65,7 +65,8 @@ class Readers:
     """All who may read one PULL.
 
     Args:
-        pull: of a Context of its own: to wait for one socket, and drive it, is cheap.
+        context: of the PULL alone: to wait for one socket, and drive it, is cheap.
+        pull: see there.
         take: takes what it has, and opens gates; called by one thread at a time.
 
     Attributes:
