@@ -72,7 +72,13 @@ if TYPE_CHECKING:
         UnknownEvent,
     )
     from zerohop.serving.kv.publisher import KvEventPublisher
-    from zerohop.serving.kv.recording import BatchRecorder, BatchRecording, play_batches
+    from zerohop.serving.kv.questions import OrderOptions
+    from zerohop.serving.kv.recording import (
+        BatchRecorder,
+        BatchRecording,
+        Recorded,
+        play_batches,
+    )
     from zerohop.serving.kv.subscriber import SyncKvEventSubscriber
 
 _IMPORTED_LATER = {
@@ -157,7 +163,13 @@ _IMPORTED_LATER = {
         "UnknownEvent",
     ),
     "zerohop.serving.kv.publisher": ("KvEventPublisher",),
-    "zerohop.serving.kv.recording": ("BatchRecorder", "BatchRecording", "play_batches"),
+    "zerohop.serving.kv.questions": ("OrderOptions",),
+    "zerohop.serving.kv.recording": (
+        "BatchRecorder",
+        "BatchRecording",
+        "Recorded",
+        "play_batches",
+    ),
     "zerohop.serving.kv.subscriber": ("SyncKvEventSubscriber",),
     "zerohop.serving.kv.asyncio_subscriber": ("KvEventSubscriber",),
 }
@@ -199,10 +211,12 @@ __all__ = [
     "News",
     "NoAnswer",
     "Operation",
+    "OrderOptions",
     "Patience",
     "PresentBlocks",
     "Protocol",
     "ProtocolMismatch",
+    "Recorded",
     "Request",
     "RequestRefused",
     "RequestStream",

@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from zerohop.serving.control.frames import Operation, Reply
+    from zerohop.serving.control.frames import OperationName, Reply
     from zerohop.serving.control.messages import Command
 
 __all__ = ["ControlClient", "ControlWorker"]
@@ -83,7 +83,7 @@ class ControlClient(Asking, AsyncClosing):
         self._receiving = asyncio.ensure_future(self._receive())
 
     async def call(
-        self, operation: Operation, *arguments: Any, timeout: float | None = None
+        self, operation: OperationName, *arguments: Any, timeout: float | None = None
     ) -> Any:
         """Ask for an operation, and wait for its result.
 

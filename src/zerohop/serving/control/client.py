@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
-    from zerohop.serving.control.frames import Operation, Reply
+    from zerohop.serving.control.frames import OperationName, Reply
     from zerohop.serving.control.messages import Command, Key
     from zerohop.serving.control.session import SessionState
 
@@ -249,7 +249,7 @@ class SyncControlClient(Asking, Closing):
     def _start(self) -> None:
         self._lock = threading.Lock()  # whoever asks has it
 
-    def call(self, operation: Operation, *arguments: Any, timeout: float | None = None) -> Any:
+    def call(self, operation: OperationName, *arguments: Any, timeout: float | None = None) -> Any:
         """Ask for an operation, and wait for its result.
 
         Args:

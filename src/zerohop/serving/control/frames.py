@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Credit",
-    "Operation",
+    "OperationName",
     "Reply",
     "Request",
     "encode_call",
@@ -38,7 +38,7 @@ __all__ = [
     "result_of",
 ]
 
-Operation: TypeAlias = int | str
+OperationName: TypeAlias = int | str
 
 _REFUSED = "refused: "  # how the operation of a refusal begins
 _CREDITS = (b"ack", b"cancel")
@@ -55,7 +55,7 @@ class Request:
     """
 
     uid: bytes
-    operation: Operation
+    operation: OperationName
     arguments: tuple[bytes, ...] = ()
 
 
@@ -84,12 +84,12 @@ class Reply:
     """
 
     uid: int
-    operation: Operation
+    operation: OperationName
     result: Any = None
     has_result: bool = False
 
 
-def encode_call(uid: int, operation: Operation, *arguments: Any) -> list[bytes]:
+def encode_call(uid: int, operation: OperationName, *arguments: Any) -> list[bytes]:
     """Return the frames of a request as it stands, of whatever protocol.
 
     Raises:
@@ -159,7 +159,7 @@ def refused_because(reply: Reply) -> str | None:
     return None
 
 
-def result_of(reply: Reply, operation: Operation) -> Any:
+def result_of(reply: Reply, operation: OperationName) -> Any:
     """Return the result, if the reply is of the operation that was asked for.
 
     Raises:
@@ -186,7 +186,7 @@ def _integer(frame: bytes, what: str) -> int:
     return value
 
 
-def _operation(frame: bytes) -> Operation:
+def _operation(frame: bytes) -> OperationName:
     value = unpack(frame)
     if not isinstance(value, int | str) or isinstance(value, bool):
         raise Malformed(frame, f"an operation is a number or a name, not a {type(value).__name__}")

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from zerohop.serving.control.frames import (
-    Operation,
+    OperationName,
     Reply,
     encode_call,
     parse_reply,
@@ -97,7 +97,7 @@ class WrongReply:
 PingReply: TypeAlias = Pong | Refused | WrongReply
 
 
-def operation_in(release: str, name: str) -> Operation:
+def operation_in(release: str, name: str) -> OperationName:
     """Return what a release knows an operation by.
 
     Raises:
