@@ -1,5 +1,7 @@
 """Who reads a PULL: whoever waits, for all; a thread while nobody does."""
 
+import os
+import signal
 import threading
 import time
 from contextlib import contextmanager
@@ -119,6 +121,30 @@ def test_who_is_interrupted_where_he_reads_is_followed_by_another(pulled):
         pulled.push.send(b"a")
         until(lambda: ended == [b"a"])
     assert pulled.takers == [reader, threading.get_ident(), other]
+
+
+def test_a_signals_handler_in_the_thread_that_reads_reads_for_itself(pulled):
+    def handle(*_):
+        pulled.push.send(b"b")
+        while b"b" not in pulled.opened:
+            assert pulled.wait(b"b", 3)
+        pulled.push.send(b"a")
+
+    def interrupt():
+        until(lambda: pulled.readers._reader)
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    before = signal.signal(signal.SIGUSR1, handle)
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        while b"a" not in pulled.opened:
+            assert pulled.wait(b"a")
+    finally:
+        thread.join(10)
+        signal.signal(signal.SIGUSR1, before)
+    assert pulled.opened == [b"b", b"a"]
+    assert not pulled.readers._reader
 
 
 def test_a_thread_reads_while_nobody_waits_and_rests_once_somebody_does(pulled):

@@ -134,13 +134,14 @@ class Interrupted(BaseException):
     """Of a signal's handler."""
 
 
-@contextlib.contextmanager
-def interrupts():
-    """A signal's handler that raises; yields what sends it after some time. Not SIGALRM, which is
-    the test's own timeout."""
+def _interrupt(*_):
+    raise Interrupted
 
-    def handle(*_):
-        raise Interrupted
+
+@contextlib.contextmanager
+def interrupts(handle=_interrupt):
+    """Has a signal handled; yields what sends it after some time. Not SIGALRM, which is the test's
+    own timeout."""
 
     def send_after(seconds):
         timer = threading.Timer(seconds, os.kill, [os.getpid(), signal.SIGUSR1])
@@ -180,6 +181,37 @@ def test_a_signal_ends_every_other_wait(ipc_directory, wait):
             client.call("hang") if wait == "call" else client.wait_for_engines(2)
         engine.hanging.clear()
         assert client.call("add", 1, 2) == 3
+
+
+def test_a_signals_handler_may_ask_while_its_thread_waits(ipc_directory):
+    def handle(*_):
+        answers.append(tokens_of(client.generate({"tokens": 3}, engine="e1", deadline=5)))
+        answers.append(client.call("add", 1, 2, engine="e1", timeout=5))
+        engine.hanging.clear()
+
+    answers = []
+    with (
+        client_and_engine(ipc_directory) as (client, engine),
+        engine_in_thread(client.endpoint, engine="e1"),
+        interrupts(handle) as send_after,
+    ):
+        client.wait_for_engines(2, timeout=10)
+        send_after(0.05)
+        client.call("hang", engine="e0")
+    assert answers == [[2, 1, 0], 3]
+
+
+def test_a_handler_that_interrupts_what_it_would_wait_for_is_told(ipc_directory):
+    with client_and_engine(ipc_directory) as (client, _):
+        for ask in (
+            lambda: tokens_of(client.generate({"tokens": 3})),
+            lambda: client.call("add", 1, 2),
+            lambda: client.wait_for_engines(2),
+        ):
+            with client._channel.held(), pytest.raises(RuntimeError, match="from another thread"):
+                ask()
+        assert tokens_of(client.generate({"tokens": 3})) == [2, 1, 0]
+        until(lambda: client.call("open") == 0)
 
 
 def test_signals_at_any_moment_mix_nothing_up(ipc_directory):

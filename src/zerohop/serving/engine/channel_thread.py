@@ -57,6 +57,7 @@ class ChannelThread(Channel, ActorThread):
     """
 
     _name = "zerohop-engines"
+    _lock: Any  # an RLock
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self._pid = os.getpid()
@@ -127,7 +128,8 @@ class ChannelThread(Channel, ActorThread):
                 f"this SyncEngineClient is of process {self._pid}, of which this is a forked "
                 "child; make another one here"
             )
-        return self._lock
+        lock: AbstractContextManager[Any] = self._lock
+        return lock
 
     def check_open(self) -> None:
         """Raise RuntimeError where nobody reads any more."""
@@ -155,8 +157,14 @@ class ChannelThread(Channel, ActorThread):
             over: until then, at most.
 
         Raises:
-            RuntimeError: nobody reads any more.
+            RuntimeError: nobody reads any more; or who waits has interrupted this very thread where
+                it has the lock: nobody could read before it is done.
         """
+        if self._lock._is_owned():
+            raise RuntimeError(
+                "a signal's handler, or a finalizer, has interrupted this client at its work, and "
+                "can't wait for engines here; ask from another thread"
+            )
         try:
             return self.readers.wait(gate, over)
         except zmq.ZMQError:

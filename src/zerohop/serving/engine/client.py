@@ -117,6 +117,9 @@ class SyncEngineClient(Requesting[ChannelThread], Closing):
 
     It has threads of its own from when it is made until it is closed. Then it says goodbye to the
     engines, and every open stream and call ends as ``EngineDead``.
+
+    A signal's handler may ask, too. Where it has interrupted the client at its work, what would
+    wait raises RuntimeError; a handler that only notes what is to be done is never in the way.
     """
 
     _channel_type = ChannelThread

@@ -4,6 +4,8 @@
                                           then he opens another's, who reads next
                     there is one:         he waits at his gate
     zerohop-outputs reads while nobody has waited for a moment; rests once somebody has
+    a signal's      in the thread that reads: nobody can read before it is done, so it reads
+    handler
 
 So one request after the other costs no switch of threads. An interrupt (Ctrl-C) may come between
 any two calls of Python, also where one reads: the reader is therefore known by his gate, which his
@@ -37,14 +39,16 @@ class Gate:
 
     Attributes:
         is_waited: a thread is there.
+        thread: its ident, where it may read.
     """
 
-    __slots__ = ("_lock", "is_waited")
+    __slots__ = ("_lock", "is_waited", "thread")
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._lock.acquire()
         self.is_waited = False
+        self.thread = 0
 
     @property
     def is_open(self) -> bool:
@@ -78,7 +82,6 @@ class Readers:
         self._pull, self._take = pull, take
         self._waiting: dict[Gate, None] = {}
         self._reader: dict[str, Gate] = {}  # one at most: to be the first in it takes one step
-        self._reads = 0  # the thread that does
         self._visits = 0  # of who reads
         self._is_wanted = False  # by somebody, while the thread reads
         self._is_over = threading.Event()
@@ -88,7 +91,7 @@ class Readers:
     def open(self, gate: Gate) -> None:
         """Open a gate; who reads meanwhile looks at his own."""
         gate.open()
-        if self._reader.get("") is gate and threading.get_ident() != self._reads:
+        if self._reader.get("") is gate and threading.get_ident() != gate.thread:
             with contextlib.suppress(zmq.ZMQError):
                 self._nudges.send(self.nudge, zmq.DONTWAIT)
 
@@ -115,13 +118,22 @@ class Readers:
         left = _LOOK_EVERY if over is None else min(over - time.monotonic(), _LOOK_EVERY)
         if left <= 0:
             return gate.wait(0)
+        gate.thread = threading.get_ident()
         self._waiting[gate] = None  # before it is looked who reads, or he might not see it
         try:
-            if self._reader.setdefault("", gate) is not gate:
+            reader = self._reader.setdefault("", gate)
+            if reader is gate:
+                self._visits += 1
+                self._read(gate, left)
+            elif reader.thread == gate.thread:
+                self._reader[""] = gate
+                try:
+                    self._read(gate, left)
+                finally:
+                    self._reader[""] = reader
+            else:
                 self._is_wanted = True
                 return gate.wait(left) or over is None or time.monotonic() < over
-            self._visits += 1
-            self._read(gate, time.monotonic() + left)
             return gate.wait(0) or over is None or time.monotonic() < over
         finally:
             self.forget(gate)
@@ -134,9 +146,9 @@ class Readers:
             for other in list(self._waiting)[:1]:
                 other.open()
 
-    def _read(self, gate: Gate, until: float) -> None:
+    def _read(self, gate: Gate, seconds: float) -> None:
         """Read until the gate is open, or so long."""
-        self._reads = threading.get_ident()
+        until = time.monotonic() + seconds
         while not gate.is_open and (left := until - time.monotonic()) > 0:
             if self._pull.poll(left * 1000):
                 self._take()
@@ -148,10 +160,10 @@ class Readers:
             ZMQError: the PULL is closed.
         """
         gate = Gate()
+        gate.thread = threading.get_ident()
         while not self._is_over.is_set():
             if self._reader.setdefault("", gate) is gate:
                 self._is_wanted = False
-                self._reads = threading.get_ident()
                 try:
                     while not self._is_wanted:
                         self._pull.poll()
