@@ -13,6 +13,7 @@ from zerohop.serving import (
     ControlClient,
     ControlServer,
     ControlWorker,
+    EngineServer,
     KvEventSubscriber,
     LmcacheClient,
     MembershipOptions,
@@ -21,6 +22,7 @@ from zerohop.serving import (
     SyncControlClient,
     SyncControlServer,
     SyncControlWorker,
+    SyncEngineClient,
     SyncKvEventSubscriber,
     SyncLmcacheClient,
     SyncLmcacheController,
@@ -110,6 +112,19 @@ TEXTS = [
     (Protocol, {}, "name"),
     (ping, AT, "endpoint"),
 ]
+PLACES = [
+    (SyncEngineClient, {}, "endpoint"),
+    (SyncEngineClient, {}, "outputs"),
+    (EngineServer, {"engine": "e0"}, "servers"),
+    (SyncControlServer, {}, "endpoint"),
+    (SyncControlClient, AT, "endpoint"),
+    (SyncControlWorker, WORKER, "endpoint"),
+    (SyncLmcacheServer, {}, "endpoint"),
+    (SyncKvEventSubscriber, AT, "endpoint"),
+    (SyncKvEventSubscriber, AT, "replay"),
+    (KvEventPublisher, PUBLISHER, "endpoint"),
+    (KvEventPublisher, PUBLISHER, "replay"),
+]
 NUMBERS = [
     (SyncControlServer, {}, "threads"),
     (SyncControlClient, AT, "timeout"),
@@ -151,6 +166,12 @@ def named(value):
 def test_a_text_is_refused_that_is_none(kind, others, name):
     with pytest.raises(TypeError, match="is a str, not 3"):
         kind(**{**others, name: 3})
+
+
+@pytest.mark.parametrize(("kind", "others", "name"), PLACES, ids=named)
+def test_an_endpoint_is_refused_where_nobody_else_can_be(kind, others, name):
+    with pytest.raises(ValueError, match=f"{name} is inproc://a, where nobody else is"):
+        kind(**{**others, name: "inproc://a"})
 
 
 @pytest.mark.parametrize(("kind", "others", "name"), NUMBERS, ids=named)

@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import zerohop as zmq
-from zerohop.serving.arguments import seconds, text
+from zerohop.serving.arguments import apart, seconds
 from zerohop.serving.closing import Closing
 
 TYPE_CHECKING = False
@@ -53,7 +53,7 @@ def connected(socket: Any, endpoint: str) -> Any:
 
 def _placed(socket: Any, endpoint: str, place: Callable[[str], object]) -> Any:
     try:
-        socket.ipv6 = "[" in text("endpoint", endpoint)
+        socket.ipv6 = "[" in apart("endpoint", endpoint)
         place(endpoint)
     except BaseException:
         socket.close()
@@ -89,8 +89,9 @@ class Waker:
     """
 
     def __init__(self, context: zmq.Context) -> None:
-        self._sender = bound(context.socket(zmq.PAIR), "inproc://wake")
-        self.receiver: zmq.Socket = connected(context.socket(zmq.PAIR), "inproc://wake")
+        self._sender, self.receiver = context.socket(zmq.PAIR), context.socket(zmq.PAIR)
+        self._sender.bind("inproc://wake")
+        self.receiver.connect("inproc://wake")
 
     def wake(self) -> None:
         """Never waits. Where many wakes are on their way, or nobody polls any more, it is none."""

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["number", "octets", "seconds", "text", "whole"]
+__all__ = ["apart", "number", "octets", "seconds", "text", "whole"]
 
 _YEAR = 366 * 86400.0  # seconds: not every timer takes more, and none takes ``inf``
 
@@ -65,6 +65,18 @@ def text(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name} is a str, not {value!r:.64}")
     return value
+
+
+def apart(name: str, value: Any) -> str:
+    """Return an endpoint at which somebody else can be.
+
+    Raises:
+        TypeError: it is no text.
+        ValueError: it is within a Context, and each part of serving has one of its own.
+    """
+    if text(name, value).startswith("inproc:"):
+        raise ValueError(f"{name} is {value}, where nobody else is: use ipc or tcp")
+    return str(value)
 
 
 def octets(name: str, value: Any) -> bytes | bytearray | memoryview:

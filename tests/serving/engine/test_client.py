@@ -290,8 +290,9 @@ def test_without_engines_a_request_is_refused_at_once(place):
         async with place.client() as client:
             with pytest.raises(RequestRefused, match="no engine is ready"):
                 client.generate({"tokens": 1})
-            with pytest.raises(DeadlineExceeded, match="waiting for 2 engines"):
+            with pytest.raises(DeadlineExceeded, match="waiting for 2 engines") as late:
                 await client.wait_for_engines(2, timeout=0.05)
+            assert late.value.__notes__ == [f"engines connect to {client.endpoint}"]
             with pytest.raises(DeadlineExceeded, match="waiting for 1 engine did not end"):
                 await client.wait_for_engines(1, timeout=0.05)
 
@@ -306,10 +307,12 @@ def test_requests_go_to_the_engine_with_the_fewest_or_to_the_one_that_is_named(p
                 held = [client.generate({"tokens": None}) for _ in range(4)]
                 assert sorted(stream.engine for stream in held) == ["e0", "e0", "e1", "e1"]
                 assert client.generate({"tokens": 1}, engine="e1").engine == "e1"
-                with pytest.raises(RequestRefused, match="engine e7 is not ready"):
+                with pytest.raises(RequestRefused, match=r"e7 is not ready \(these are: e0, e1\)"):
                     client.generate({"tokens": 1}, engine="e7")
-                with pytest.raises(RequestRefused, match="several engines"):
+                with pytest.raises(RequestRefused, match="^request to call 'add' was refused: "):
                     await client.call("add", 1, 2)
+                with pytest.raises(RequestRefused, match="^request to call 'add' was refused: e"):
+                    await client.call("add", 1, 2, engine="e7")
                 assert await client.call("add", 1, 2, engine="e1") == 3
                 for stream in held:
                     await stream.aclose()

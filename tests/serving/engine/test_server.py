@@ -515,6 +515,16 @@ def test_an_api_server_that_says_nonsense_again_and_again_fills_no_log(api, capl
     assert len(caplog.records) == 4
 
 
+def test_an_engine_needs_an_api_server():
+    with pytest.raises(ValueError, match="one API server at least"):
+        EngineServer([], engine="e0")
+
+
+def test_an_api_server_that_is_named_twice_counts_once(api):
+    with EngineServer([api.endpoint, api.endpoint], engine="e0") as engine:
+        assert engine._endpoints == [api.endpoint]
+
+
 def test_an_engine_needs_an_id(api):
     with pytest.raises(ValueError, match="1 to 200 octets"):
         EngineServer(api.endpoint, engine="")

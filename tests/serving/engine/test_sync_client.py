@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+import zerohop as zmq
 from tests.serving.engine.engines import (
     PATIENT,
     engine_in_thread,
@@ -59,6 +60,12 @@ def in_thread(function, *arguments):
     finally:
         thread.join(10)
         assert not thread.is_alive()
+
+
+def test_an_empty_endpoint_is_no_endpoint():
+    for given in ({"endpoint": ""}, {"outputs": ""}):
+        with pytest.raises(zmq.ZMQError, match="Invalid argument"):
+            SyncEngineClient(**given)
 
 
 def test_many_threads_ask_and_leave_at_once_and_each_has_its_own(ipc_directory):

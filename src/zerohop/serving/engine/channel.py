@@ -98,9 +98,11 @@ class Channel(ContextOwner):
             self._pull.rcvhwm = _HWM
             for each in (self._router, self._pull):
                 end_when_unreachable(each)
-            place = endpoint or ipc_endpoint(f"engines of {os.getpid()}: {boot}")
+            place = endpoint
+            if place is None:
+                place = ipc_endpoint(f"engines of {os.getpid()}: {boot}")
             self.endpoint = _bind(self._router, place, requests_fd)
-            place = outputs or outputs_beside(self.endpoint)
+            place = outputs_beside(self.endpoint) if outputs is None else outputs
             self.outputs_endpoint = _bind(self._pull, place, outputs_fd)
             self.exchange = Exchange(
                 name, boot, self.outputs_endpoint, patience,
@@ -151,7 +153,7 @@ class Channel(ContextOwner):
             Unencodable: the payload has no form on the wire.
         """
         while True:
-            member = self._member(engine)
+            member = self._member(engine, str(self._count + 1))
             number, identity = self._number(member), member.identity
             frames = self._encoder.frames(Request(number, payload, priority, seconds))
             streams = self.exchange.streams
@@ -191,8 +193,10 @@ class Channel(ContextOwner):
             Unencodable: an argument has no form on the wire.
         """
         if engine is None and len(self.exchange.roster.members()) > 1:
-            raise RequestRefused(f"call of {name!r}", "there are several engines; name one")
-        member = self._member(engine)
+            raise RequestRefused(
+                f"to call {name!r}", f"there are several engines; name one{self._ready()}"
+            )
+        member = self._member(engine, f"to call {name!r}")
         number = self._number(member)
         self._hand_over(member, self._encoder.frames(UtilityCall(number, name, list(arguments))))
         call = self.exchange.calls[number] = OpenCall(member.identity.boot, name, waiter)
@@ -217,18 +221,24 @@ class Channel(ContextOwner):
         """Whether so many engines are ready."""
         return sum(each.takes_requests for each in self.exchange.roster.members()) >= count
 
-    def _member(self, engine: str | None) -> Member:
+    def _member(self, engine: str | None, request_id: str) -> Member:
         exchange = self.exchange
         if engine is None:
             member = exchange.roster.choose(exchange.streams.load)
         else:
             member = exchange.roster.member(engine)
         if member is None or member.slot is None:
-            why = _NO_ENGINE if engine is None else f"engine {engine} is not ready"
-            raise RequestRefused(str(self._count + 1), why, hint=self.why_not())
+            why = _NO_ENGINE if engine is None else f"engine {engine} is not ready{self._ready()}"
+            raise RequestRefused(request_id, why, hint=self.why_not())
         if member.is_breaking:
             raise EngineDead(member.identity.engine, "its connection broke")
         return member
+
+    def _ready(self) -> str:
+        """Which engines are, as an error says it."""
+        members = self.exchange.roster.members()
+        ready = sorted(each.identity.engine for each in members if each.takes_requests)
+        return f" (these are: {', '.join(ready)})" if ready else " (none is)"
 
     def _number(self, member: Member) -> int:
         self._count += 1

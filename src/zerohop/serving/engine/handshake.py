@@ -107,7 +107,8 @@ def mismatch(refusal: Refusal, *, engine: bool) -> ProtocolMismatch:
         ours, theirs = theirs, ours
     return ProtocolMismatch(
         refusal.what, ours, theirs,
-        hint="run the same version of zerohop on both sides, and give each engine an id of its own",
+        hint="of two engines with one id the newer is taken, so give each an id of its own; "
+        "otherwise run the same version of zerohop on both sides",
     )  # fmt: skip
 
 

@@ -21,7 +21,6 @@ import threading
 import time
 
 import zerohop as zmq
-from zerohop.serving.actor import connected
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,7 +85,8 @@ class Readers:
         self._is_wanted = False  # by somebody, while the thread reads
         self._is_over = threading.Event()
         pull.bind(_NUDGES)
-        self._nudges = connected(context.socket(zmq.PUSH), _NUDGES)
+        self._nudges = context.socket(zmq.PUSH)
+        self._nudges.connect(_NUDGES)
 
     def open(self, gate: Gate) -> None:
         """Open a gate; who reads meanwhile looks at his own."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
-from zerohop.serving.arguments import seconds, text, whole
+from zerohop.serving.arguments import apart, seconds, text, whole
 from zerohop.serving.engine.channel import Channel
 from zerohop.serving.engine.liveness import Patience
 from zerohop.serving.errors import DeadlineExceeded, UtilityFailed
@@ -62,12 +62,13 @@ class Requesting(Generic[C]):
             outputs_fd: likewise for ``outputs``.
 
         Raises:
-            TypeError, ValueError: an argument is of another kind, or no time.
+            TypeError, ValueError: an argument is of another kind, or no time; an endpoint is of
+                ``inproc``.
             ZMQError: an endpoint can't be bound.
         """
         for given, of in ((endpoint, "endpoint"), (outputs, "outputs")):
             if given is not None:
-                text(of, given)
+                apart(of, given)
         if patience is not None and not isinstance(patience, Patience):
             raise TypeError(f"patience is a Patience, not {patience!r:.64}")
         self._default_deadline = _seconds("default_deadline", default_deadline)
@@ -153,7 +154,8 @@ class Requesting(Generic[C]):
 
     def _too_few(self, count: int, given: float | None) -> DeadlineExceeded:
         what = f"waiting for {counted(count, 'engine')}"
-        return DeadlineExceeded(what, given or 0, hint=self._channel.why_not())
+        hint = self._channel.why_not() or f"engines connect to {self.endpoint}"
+        return DeadlineExceeded(what, given or 0, hint=hint)
 
 
 def _seconds(name: str, given: float | None) -> float | None:

@@ -25,7 +25,7 @@ from typing import Any
 
 import zerohop as zmq
 from zerohop.serving.addresses import reachable_from
-from zerohop.serving.arguments import seconds, text, whole
+from zerohop.serving.arguments import apart, seconds, text, whole
 from zerohop.serving.closing import Closing, closed_error
 from zerohop.serving.engine.buffers import PayloadDecoder, PayloadEncoder
 from zerohop.serving.engine.handshake import FEATURES, Identity, Joined, Left, Refused
@@ -97,7 +97,8 @@ class EngineServer(Closing):
     """Connects an engine to its API servers. For one thread.
 
     Args:
-        servers: the endpoints of the API servers' requests; they need not be there yet.
+        servers: the endpoints of the API servers' requests; they need not be there yet. One that
+            is named twice counts once.
         engine: its id, which no other engine of these API servers has.
         info: what the API servers are told of it.
         payload: type of the requests' payloads, for msgspec; anything unless given.
@@ -116,7 +117,8 @@ class EngineServer(Closing):
 
     Raises:
         TypeError: an argument is of another kind.
-        ValueError: the id is empty, or longer than 200 octets; a limit is below 0.
+        ValueError: the id is empty, or longer than 200 octets; a limit is below 0; there is no
+            endpoint, or one of ``inproc``.
         Unencodable: something in ``info`` or ``requires`` can't be told to API servers.
         ZMQError: an endpoint can't be connected to.
     """
@@ -133,6 +135,9 @@ class EngineServer(Closing):
         requires: Sequence[str] = (),
     ) -> None:
         endpoints = [servers] if isinstance(servers, str) else _texts("servers", servers)
+        endpoints = list(dict.fromkeys(apart("servers", each) for each in endpoints))
+        if not endpoints:
+            raise ValueError("servers has no endpoint: an engine works for one API server at least")
         if info is not None and not isinstance(info, Mapping):
             raise TypeError(f"info is a dict of what API servers are told, not {info!r:.64}")
         self.boot = secrets.randbits(63)

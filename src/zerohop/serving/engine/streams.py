@@ -200,7 +200,8 @@ class StreamTable:
         stream.deltas.append(delta)
 
     def _overflow(self, stream: OpenStream, overflown: list[OpenStream]) -> None:
-        self._end(stream, SlowConsumer(f"the reader of {stream.request_id}", self._limit))
+        reader = f"the reader of {stream.request_id}"
+        self._end(stream, SlowConsumer(reader, self._limit, hint="stream_limit has it"))
         overflown.append(stream)
 
     def end(self, boot: int, ended: Sequence[Ended]) -> list[OpenStream]:
@@ -258,6 +259,8 @@ def _error_of(ended: Ended, stream: OpenStream) -> ServingError:
         case "overloaded":
             return EngineOverloaded(stream.engine, ended.limit)
         case "slow":
-            return SlowConsumer("this API server", ended.limit)
+            return SlowConsumer(
+                "this API server", ended.limit, hint="outputs_limit of the engine has it"
+            )
         case _:
             return RequestRefused(stream.request_id, ended.text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zerohop.serving.arguments import seconds, text, whole
+from zerohop.serving.arguments import apart, seconds, text, whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ def check_publisher(
     """Check the arguments of a ``KvEventPublisher``.
 
     Args:
-        endpoint: a text.
-        replay: a text, or ``None``.
+        endpoint: where others can be.
+        replay: likewise, or ``None``.
         topic: a text.
         dp_rank: a whole number, or ``None``.
         patience: a time.
@@ -26,12 +26,12 @@ def check_publisher(
 
     Raises:
         TypeError: one of them is of another kind.
-        ValueError: one of the numbers is below 0.
+        ValueError: one of the numbers is below 0, or an endpoint of ``inproc``.
     """
-    text("endpoint", endpoint)
+    apart("endpoint", endpoint)
     text("topic", topic)
     if replay is not None:
-        text("replay", replay)
+        apart("replay", replay)
     if dp_rank is not None:
         whole("dp_rank", dp_rank)
     seconds("patience", patience)

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import zerohop as zmq
 from zerohop.serving.actor import ContextOwner, Waker, bound, connected, milliseconds_until, waiting
-from zerohop.serving.arguments import seconds, text, whole
+from zerohop.serving.arguments import apart, seconds, text, whole
 from zerohop.serving.closing import Closing
 from zerohop.serving.kv.follower import KvFollower
 from zerohop.serving.kv.questions import OrderOptions
@@ -70,9 +70,11 @@ class Following(ContextOwner):
             TypeError, ValueError: an argument is of another kind.
             ZMQError: the endpoint can't be bound or connected.
         """
-        for name, given in (("endpoint", endpoint), ("replay", replay), ("worker", worker)):
-            if given is not None or name == "endpoint":
-                text(name, given)
+        apart("endpoint", endpoint)
+        if replay is not None:
+            apart("replay", replay)
+        if worker is not None:
+            text("worker", worker)
         text("topic", topic)
         whole("hwm", hwm)
         super().__init__()
