@@ -10,7 +10,7 @@ import pytest
 import zerohop as zmq
 from zerohop.serving import Delta, EngineServer, Unencodable
 from zerohop.serving.engine.buffers import PayloadDecoder
-from zerohop.serving.engine.handshake import Identity
+from zerohop.serving.engine.handshake import Identity, Joined
 from zerohop.serving.engine.messages import (
     PROTOCOL,
     SLOT_SHIFT,
@@ -523,6 +523,26 @@ def test_an_engine_needs_an_api_server():
 def test_an_api_server_that_is_named_twice_counts_once(api):
     with EngineServer([api.endpoint, api.endpoint], engine="e0") as engine:
         assert engine._endpoints == [api.endpoint]
+
+
+def test_an_api_server_under_two_names_is_told(api, caplog):
+    alias = api.endpoint.replace("ipc:///", "ipc:////")
+    with EngineServer([api.endpoint, alias], engine="e0") as engine:
+        joined(engine, api)
+        outputs = api.pull.last_endpoint.decode()
+        for endpoint in (api.endpoint, alias):
+            news = Welcome(PROTOCOL, "api", api.boot, [], outputs, 1, 2, 2)
+            engine._pulse.events.append((endpoint, Joined(api.boot, news)))
+            engine.receive(0)
+    told = [each for each in caplog.messages if "name it once" in each]
+    assert told == [f"{api.endpoint} and {alias} are one API server: name it once"]
+
+
+def test_an_engine_that_is_interrupted_says_so_without_more(api):
+    with contextlib.suppress(KeyboardInterrupt), EngineServer(api.endpoint, engine="e0") as engine:
+        joined(engine, api)
+        raise KeyboardInterrupt
+    assert api.next().reason == "KeyboardInterrupt"
 
 
 def test_an_engine_needs_an_id(api):

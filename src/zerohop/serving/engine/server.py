@@ -87,6 +87,7 @@ class News:
 class _Joined:
     """An API server that the engine has joined."""
 
+    endpoint: str
     boot: int
     life: int
     push: zmq.Socket
@@ -421,6 +422,9 @@ class EngineServer(Closing):
                         self._mismatch = event.error
 
     def _join(self, endpoint: str, joined: Joined, news: News) -> None:
+        known = self._servers.get(self._slots.get(joined.boot, -1))
+        if known is not None and known.endpoint != endpoint:  # each takes over the other's place
+            _log.warning("%s and %s are one API server: name it once", known.endpoint, endpoint)
         self._leave(joined.boot, news)
         self.refusals.pop(endpoint, None)
         push = self._context.socket(zmq.PUSH)
@@ -439,7 +443,7 @@ class EngineServer(Closing):
         self._next_slot += 1
         self._slots[joined.boot] = slot
         outbox = Outbox(slot, self._limit)
-        self._servers[slot] = _Joined(joined.boot, joined.welcome.life, push, outbox)
+        self._servers[slot] = _Joined(endpoint, joined.boot, joined.welcome.life, push, outbox)
 
     def _leave(self, boot: int, news: News) -> None:
         slot = self._slots.pop(boot, None)
@@ -587,4 +591,4 @@ def _encodable(text: object) -> str:
 
 
 def _words_for(error: BaseException) -> str:
-    return f"{_encodable(type(error).__name__)}: {_encodable(error)}"
+    return ": ".join(filter(None, (_encodable(type(error).__name__), _encodable(error))))
