@@ -92,6 +92,7 @@ class TestNumbers:
 
 WHO = {"pull": NOWHERE, "reply": NOWHERE, "register": Register("instance", 0, "127.0.0.1", 1)}
 AT = {"endpoint": NOWHERE}
+ENGINE = {"servers": NOWHERE, "engine": "e0"}
 WORKER = {**AT, "worker": "w"}
 PUBLISHER = {**AT, "replay": None, "topic": "", "dp_rank": 0, "patience": 1.0, "hwm": 1}
 
@@ -115,7 +116,7 @@ TEXTS = [
 PLACES = [
     (SyncEngineClient, {}, "endpoint"),
     (SyncEngineClient, {}, "outputs"),
-    (EngineServer, {"engine": "e0"}, "servers"),
+    (EngineServer, ENGINE, "servers"),
     (SyncControlServer, {}, "endpoint"),
     (SyncControlClient, AT, "endpoint"),
     (SyncControlWorker, WORKER, "endpoint"),
@@ -126,6 +127,9 @@ PLACES = [
     (KvEventPublisher, PUBLISHER, "replay"),
 ]
 NUMBERS = [
+    *((SyncEngineClient, {}, name) for name in ("default_deadline", "requests_limit")),
+    (SyncEngineClient, {}, "stream_limit"),
+    *((EngineServer, ENGINE, name) for name in ("max_requests", "outputs_limit")),
     (SyncControlServer, {}, "threads"),
     (SyncControlClient, AT, "timeout"),
     (SyncControlWorker, WORKER, "patience"),
@@ -181,6 +185,11 @@ def test_a_number_is_refused_that_is_none_or_below_zero(kind, others, name):
             kind(**{**others, name: wrong})
     with pytest.raises(ValueError, match=f"{name} is a .*number.*: -1"):
         kind(**{**others, name: -1})
+
+
+def test_a_stream_of_which_nothing_may_wait_is_none():
+    with pytest.raises(ValueError, match="stream_limit is a whole number, 1 or more: 0"):
+        SyncEngineClient(stream_limit=0)
 
 
 @pytest.mark.parametrize(("kind", "others", "name", "wrong"), ON_A_LOOP, ids=named)

@@ -53,7 +53,8 @@ class Requesting(Generic[C]):
             name: by which engines know it, in their logs.
             patience: when an engine is hung, or gone.
             default_deadline: seconds that a request has, where it isn't told; ``None``: no limit.
-            requests_limit: messages that may wait for one engine; with more it is overloaded.
+            requests_limit: messages that may wait for one engine; with more it is overloaded. 0:
+                any number.
             stream_limit: tokens, or deltas with something else in them, that may wait to be read,
                 of one stream.
             end_hung: who is hung is taken for gone: its requests end.
@@ -78,7 +79,7 @@ class Requesting(Generic[C]):
             text("name", name),
             patience or Patience(),
             requests_limit=whole("requests_limit", requests_limit),
-            stream_limit=whole("stream_limit", stream_limit),
+            stream_limit=whole("stream_limit", stream_limit, 1),
             end_hung=end_hung,
             requests_fd=whole("requests_fd", requests_fd, -1),
             outputs_fd=whole("outputs_fd", outputs_fd, -1),

@@ -105,7 +105,8 @@ class EngineServer(Closing):
         payload: type of the requests' payloads, for msgspec; anything unless given.
         max_requests: that may be open; more are refused as ``EngineOverloaded``.
         outputs_limit: messages that may wait for one API server. One that falls further behind
-            loses its requests, which end as ``SlowConsumer``.
+            loses its requests, which end as ``SlowConsumer``. 0: any number, and all of them are
+            held in memory.
         requires: features without which it does not work with an API server.
 
     Attributes:
