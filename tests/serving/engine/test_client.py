@@ -307,7 +307,7 @@ def test_requests_go_to_the_engine_with_the_fewest_or_to_the_one_that_is_named(p
                 held = [client.generate({"tokens": None}) for _ in range(4)]
                 assert sorted(stream.engine for stream in held) == ["e0", "e0", "e1", "e1"]
                 assert client.generate({"tokens": 1}, engine="e1").engine == "e1"
-                with pytest.raises(RequestRefused, match=r"e7 is not ready \(these are: e0, e1\)"):
+                with pytest.raises(RequestRefused, match=r"e7 is not ready \(ready: e0, e1\)"):
                     client.generate({"tokens": 1}, engine="e7")
                 with pytest.raises(RequestRefused, match="^request to call 'add' was refused: "):
                     await client.call("add", 1, 2)

@@ -238,7 +238,7 @@ class Channel(ContextOwner):
         """Which engines are, as an error says it."""
         members = self.exchange.roster.members()
         ready = sorted(each.identity.engine for each in members if each.takes_requests)
-        return f" (these are: {', '.join(ready)})" if ready else " (none is)"
+        return f" (ready: {', '.join(ready) or 'none'})"
 
     def _number(self, member: Member) -> int:
         self._count += 1

@@ -125,7 +125,7 @@ class Readers:
             if reader is gate:
                 self._visits += 1
                 self._read(gate, left)
-            elif reader.thread == gate.thread:
+            elif reader.thread == gate.thread:  # it goes on when this handler is done
                 self._reader[""] = gate
                 try:
                     self._read(gate, left)
