@@ -65,6 +65,7 @@ def test_several_steps_at_once_end_a_stream_whose_reader_takes_nothing():
     assert table.deliver(BOOT, [1], [[5], [6]])[1] == []
     assert table.deliver(BOOT, [1], [[7], [8]])[1] == [one]
     assert isinstance(one.error, SlowConsumer)
+    assert one.error.__notes__ == ["it is the stream_limit of the client"]
     assert one.take() == Delta(1, [5, 6, 7, 8])
 
 
@@ -144,6 +145,13 @@ def test_the_engine_may_end_a_request_and_says_why(ended, error, said):
     assert one.ended
     assert isinstance(one.error, error)
     assert said in str(one.error)
+
+
+@pytest.mark.parametrize("kind, limit", [("overloaded", "max_requests"), ("slow", "outputs_limit")])
+def test_where_the_engine_has_a_limit_the_error_names_it(kind, limit):
+    table, (one,) = opened(1)
+    table.end(BOOT, [Ended(1, kind, limit=2)])
+    assert one.error.__notes__ == [f"it is the {limit} of the engine"]
 
 
 def test_a_gone_engine_takes_its_streams_with_it_and_no_others():

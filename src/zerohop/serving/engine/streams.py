@@ -201,7 +201,9 @@ class StreamTable:
 
     def _overflow(self, stream: OpenStream, overflown: list[OpenStream]) -> None:
         reader = f"the reader of {stream.request_id}"
-        self._end(stream, SlowConsumer(reader, self._limit, hint="stream_limit has it"))
+        self._end(
+            stream, SlowConsumer(reader, self._limit, hint="it is the stream_limit of the client")
+        )
         overflown.append(stream)
 
     def end(self, boot: int, ended: Sequence[Ended]) -> list[OpenStream]:
@@ -257,10 +259,12 @@ class StreamTable:
 def _error_of(ended: Ended, stream: OpenStream) -> ServingError:
     match ended.kind:
         case "overloaded":
-            return EngineOverloaded(stream.engine, ended.limit)
+            return EngineOverloaded(
+                stream.engine, ended.limit, hint="it is the max_requests of the engine"
+            )
         case "slow":
             return SlowConsumer(
-                "this API server", ended.limit, hint="outputs_limit of the engine has it"
+                "this API server", ended.limit, hint="it is the outputs_limit of the engine"
             )
         case _:
             return RequestRefused(stream.request_id, ended.text)
