@@ -196,6 +196,10 @@ def test_a_signals_handler_may_ask_while_its_thread_waits(ipc_directory):
         answers.append(client.call("add", 1, 2, engine="e1", timeout=5))
         engine.hanging.clear()
 
+    def interrupt(client, send_after):
+        until(lambda: client._channel.readers._waiting)
+        send_after(0)
+
     answers = []
     with (
         client_and_engine(ipc_directory) as (client, engine),
@@ -203,8 +207,8 @@ def test_a_signals_handler_may_ask_while_its_thread_waits(ipc_directory):
         interrupts(handle) as send_after,
     ):
         client.wait_for_engines(2, timeout=10)
-        send_after(0.05)
-        client.call("hang", engine="e0")
+        with in_thread(interrupt, client, send_after):
+            client.call("hang", engine="e0")
     assert answers == [[2, 1, 0], 3]
 
 
