@@ -67,6 +67,15 @@ def test_many_are_made_by_a_function_of_their_own_fields():
     assert vars(Longer("a", 1, "b")) == {"name": "a", "count": 1, "end": "b"}
 
 
+def test_a_class_that_has_an_init_of_its_own_is_refused():
+    """It would never be called."""
+    with pytest.raises(TypeError, match="Odd has an __init__ of its own"):
+
+        class Odd(Value):
+            def __init__(self):
+                pass
+
+
 def test_values_are_equal_when_their_fields_and_classes_are():
     assert Point(1, 2) == Point(1, 2)
     assert hash(Point(1, 2)) == hash(Point(1, 2))

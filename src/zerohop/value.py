@@ -41,7 +41,7 @@ class Value:
             the first has taken 0.1 ms.
 
     Raises:
-        TypeError: a field is missing, unknown, or given twice.
+        TypeError: a field is missing, unknown, or given twice; or a subclass has an ``__init__``.
     """
 
     not_compared: ClassVar[frozenset[str]] = frozenset()
@@ -52,6 +52,8 @@ class Value:
     _known: ClassVar[frozenset[str]]
 
     def __init_subclass__(cls) -> None:
+        if "__init__" in vars(cls):
+            raise TypeError(f"{cls.__name__} has an __init__ of its own, which a Value has not")
         cls._names = tuple(cls.__annotations__)
         cls._known = frozenset(cls._names)
         cls._needed = cls._known - vars(cls).keys()

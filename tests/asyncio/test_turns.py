@@ -167,6 +167,17 @@ def test_what_a_loop_left_unwritten_when_it_ended_does_not_hold_back_what_is_sen
     assert ground.send(after=1e-3)
 
 
+def test_nor_is_what_was_written_on_it_taken_for_a_stream_on_the_next(ground):
+    for _ in range(2):
+        ground.send(FLUSH_SIZE)
+    ground.turns.forget()
+    ground.soon.clear()
+    assert ground.send(after=1e-3)
+    ground.now += 40e-6
+    ground.come_round()
+    assert ground.send(after=20e-6)
+
+
 # -- answers
 
 

@@ -253,6 +253,21 @@ def test_a_stream_is_not_put_to_sleep_and_its_end_is_written_within_a_tick(groun
     assert ground.written[-1] == 1
 
 
+def test_a_stream_whose_peer_takes_nothing_any_more_is_not_looked_at_for_ever(ground):
+    """What is left goes when there is room, or somebody again: the driver watches for that."""
+    ground.send(3500)
+    ground.kernel_full = True
+    ground.send(5)
+    for _ in range(3):
+        ground.run()
+    assert not ground.calls
+    assert not ground.unwritten
+    ground.kernel_full = False
+    ground.pump()
+    assert sum(ground.written) == 3505
+    assert ground.pipe.asleep
+
+
 def test_waiting_writes_the_end_of_a_stream(ground):
     ground.send(3500)
     ground.send(7)

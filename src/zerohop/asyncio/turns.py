@@ -153,6 +153,7 @@ class Turns:
         """The loop that would have called is gone; on the next, the driver writes all there is."""
         self.running = None
         self.unwritten = 0
+        self._filled = False
         for direction in self.directions:
             direction.new_turn(self._grant)
 

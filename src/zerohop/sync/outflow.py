@@ -16,7 +16,7 @@ every few milliseconds, and writes what is a ``_TICK`` late because the program 
 
 A sender that fills 64 KiB on its lane again and again is a *stream*. Its pipe is not put to sleep
 when it has been emptied, for then the next message would be the first of a batch, and written
-alone; it is looked at every ``_TICK`` until it rests.
+alone; it is looked at every ``_TICK`` until it rests, or nothing more can be written.
 """
 
 from __future__ import annotations
@@ -216,11 +216,13 @@ class Outflow:
         pipe = self._stream
         if pipe is None:  # mended meanwhile
             return
-        if pipe.messages or self._streamed:
-            self._reactor.call_at(monotonic() + _TICK, self._on_tick)
-            self._streamed = False
+        streamed, self._streamed = self._streamed, False
+        if streamed or pipe.messages:
             self.write_out()
-            return
+            if streamed or not pipe.messages:
+                self._reactor.call_at(monotonic() + _TICK, self._on_tick)
+                return
+            # The kernel is full, or nobody is there: the driver goes on when that changes.
         self._stream = None
         if not self._scheduled:
             self._reactor.unwritten.pop(self, None)
