@@ -120,8 +120,8 @@ def benchmarks_block(run: Run) -> str:
     lines = [
         f"{run.made}; commit {run.document['machine']['commit']}.",
         "",
-        f"Of {measured} required figures that were measured {len(missed)} were not reached"
-        + (":" if missed else "."),
+        f"{measured - len(missed)} of {measured} required figures were reached"
+        + (". Not reached:" if missed else "."),
         "",
         *missed,
         *([""] if missed else []),
