@@ -8,6 +8,7 @@ import pytest
 
 import zerohop as zmq
 from tests.kit.net import free_port
+from zerohop.patterns.routing import FairQueue
 
 
 @pytest.fixture
@@ -138,3 +139,24 @@ def test_asking_for_events_does_the_io_that_can_be_done(context, endpoint):
         assert time.monotonic() < deadline
     assert pull.get(zmq.EVENTS) == zmq.POLLIN
     assert pull.recv(zmq.DONTWAIT) == b"x"
+
+
+def test_a_handler_that_raises_where_poll_looks_leaves_no_peer_out(context, monkeypatch):
+    push, pull = context.socket(zmq.PUSH), context.socket(zmq.PULL)
+    pull.bind("inproc://looked")
+    push.connect("inproc://looked")
+    push.send(b"before")
+    assert pull.recv() == b"before"
+
+    def set_aside_half(queue, peer):
+        if peer.inbound.sleep():
+            queue._ready.popleft()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FairQueue, "_set_aside", set_aside_half)
+        with pytest.raises(KeyboardInterrupt):
+            pull.poll(0)
+    push.send(b"afterwards")
+    assert pull.poll(1000)
+    assert pull.recv(zmq.DONTWAIT) == b"afterwards"

@@ -184,7 +184,13 @@ class Front:
             if way is not None and not way[0].full:
                 return OUT
         with self._lock:
-            return self.waiters.ready(wanted) & wanted
+            try:
+                return self.waiters.ready(wanted) & wanted
+            except ZMQError:
+                raise
+            except BaseException:  # to look sets aside who has nothing
+                self._driver.context.interrupted()
+                raise
 
     # Waiting
 
