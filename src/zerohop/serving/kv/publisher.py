@@ -20,11 +20,10 @@ import threading
 import time
 
 import zerohop as zmq
-from zerohop.serving.arguments import seconds
+from zerohop.serving.arguments import apart, seconds, text, whole
 from zerohop.serving.closing import Closing
 from zerohop.serving.errors import Unencodable
 from zerohop.serving.kv.answering import AnsweringThread
-from zerohop.serving.kv.arguments import check_publisher
 from zerohop.serving.kv.encode import BatchEncoder, EventForm, HashForm
 from zerohop.serving.kv.events import AllBlocksCleared, KvEvent
 from zerohop.serving.kv.replies import answer_replay, answer_snapshot, seq_octets
@@ -123,18 +122,18 @@ class KvEventPublisher(Closing):
         max_replays: int = 16,
         patience: float = 30.0,
     ) -> None:
-        check_publisher(
-            endpoint=endpoint,
-            replay=replay,
-            topic=topic,
-            dp_rank=dp_rank,
-            patience=patience,
-            buffer=buffer,
-            buffer_octets=buffer_octets,
-            hwm=hwm,
-            max_queue=max_queue,
-            max_replays=max_replays,
-        )
+        apart("endpoint", endpoint)
+        text("topic", topic)
+        patience = seconds("patience", patience)
+        if replay is not None:
+            apart("replay", replay)
+        if dp_rank is not None:
+            whole("dp_rank", dp_rank)
+        for name, limit in (
+            *(("buffer", buffer), ("buffer_octets", buffer_octets), ("hwm", hwm)),
+            *(("max_queue", max_queue), ("max_replays", max_replays)),
+        ):
+            whole(name, limit)
         self.incarnation = os.urandom(16)
         self.dropped = self.unencodable = 0
         self._topic, self._dp_rank = topic.encode(), dp_rank
@@ -155,18 +154,7 @@ class KvEventPublisher(Closing):
             self._pub = self._context.socket(zmq.PUB)
             self._pub.sndhwm = hwm
             self._pub.ipv6 = "[" in endpoint
-            if binds(endpoint) if bind is None else bind:
-                self._pub.bind(endpoint)
-                self.endpoint: str = self._pub.last_endpoint.decode()
-            else:
-                if bind is None:
-                    _log.warning(
-                        "the publisher connects to %s, where a reader has to be bound; "
-                        "with bind=True it is bound, with bind=False this is not said",
-                        endpoint,
-                    )
-                self._pub.connect(endpoint)
-                self.endpoint = endpoint
+            self.endpoint = self._take_place(endpoint, bind)
             if replay is not None:
                 self._answers = AnsweringThread(
                     replay, self._answer, max_readers=max_replays, patience=patience
@@ -176,6 +164,21 @@ class KvEventPublisher(Closing):
             raise
         self._sender = threading.Thread(target=self._send, name="zerohop-kv-events", daemon=True)
         self._sender.start()
+
+    def _take_place(self, endpoint: str, bind: bool | None) -> str:
+        """Bind the PUB, or connect it; return where it is to be found."""
+        if binds(endpoint) if bind is None else bind:
+            self._pub.bind(endpoint)
+            bound: str = self._pub.last_endpoint.decode()
+            return bound
+        if bind is None:
+            _log.warning(
+                "the publisher connects to %s, where a reader has to be bound; "
+                "with bind=True it is bound, with bind=False this is not said",
+                endpoint,
+            )
+        self._pub.connect(endpoint)
+        return endpoint
 
     @property
     def replay_endpoint(self) -> str | None:
