@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from zerohop.asyncio import turns as module
-from zerohop.asyncio.turns import CREDIT, FLUSH_SIZE, LAST, MORE, TURN, Turns
+from zerohop.asyncio.turns import CREDIT, LAST, MORE, TURN, Turns
+from zerohop.core.output import FLUSH_SIZE
 
 WRITE = 10e-6  # seconds that writing takes
 

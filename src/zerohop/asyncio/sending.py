@@ -12,9 +12,9 @@ from zerohop.asyncio.futures import (
     failed,
     failed_later,
 )
-from zerohop.asyncio.turns import FLUSH_SIZE
 from zerohop.asyncio.waiting import Line, WaitingSend, at_least_0
 from zerohop.constants import Flag
+from zerohop.core.output import FLUSH_SIZE
 from zerohop.errors import Again, ZMQError
 
 TYPE_CHECKING = False

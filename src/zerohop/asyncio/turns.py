@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from time import monotonic  # not the loop's: uvloop's clock stands still during a turn
 
+from zerohop.core.output import FLUSH_SIZE
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 CREDIT = 64  # operations at most between two looks at the clock
 TURN = 120e-6  # seconds a socket may keep the loop: a 1 ms ticker stays above 500 a second
 _ON_ACCOUNT = 8  # operations for a program that goes on although its turn is over
-FLUSH_SIZE = 128 * 1024  # octets that are written without waiting for more: one of the driver's
 _MOMENT = 50e-6  # seconds; sends that follow each other faster are gathered
 MORE, LAST = 1, 2
 _QUICK = 8  # operations in a turn

@@ -38,7 +38,7 @@ _AT_ONCE = 4  # messages; a client that sends a few requests and then waits neve
 _TICK = 1e-3  # seconds
 _PATIENCE = 10e-3  # seconds, for subscriptions; to wait for one is to wait, which writes it
 _OFTEN = 5e-3  # seconds; to look so often costs the helper less than to be called for each burst
-_BATCH_SIZE = 64 * 1024  # octets: one write of the driver
+_BATCH_SIZE = 64 * 1024  # octets: as much as is worth a write
 BATCH = 1000
 """Messages a batch, at first and at most: as much as libzmq's default high-water mark."""
 
