@@ -1,5 +1,7 @@
 """A context that lets no socket drop, though a test forgets it."""
 
+import socket
+
 import pytest
 
 import zerohop as zmq
@@ -43,3 +45,14 @@ def join(world, listening):
     yield make
     for peer in peers:
         peer.raw.close()
+
+
+@pytest.fixture
+def ends():
+    """Two sockets that are connected, non-blocking."""
+    pair = socket.socketpair()
+    for end in pair:
+        end.setblocking(False)
+    yield pair
+    for end in pair:
+        end.close()

@@ -28,16 +28,6 @@ def reactor(request, monkeypatch):
     reactor.stop()
 
 
-@pytest.fixture
-def ends():
-    pair = socket.socketpair()
-    for end in pair:
-        end.setblocking(False)
-    yield pair
-    for end in pair:
-        end.close()
-
-
 def wait(reactor, waiter, seconds=SOON):
     with reactor.lock:
         return reactor.wait(waiter, reactor.time() + seconds)

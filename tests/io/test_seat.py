@@ -1,6 +1,5 @@
 """How callers and the helper thread sleep; an exception in between leaves no lock askew."""
 
-import socket
 import threading
 import time
 
@@ -11,17 +10,6 @@ from zerohop.io.reactor import Reactor
 from zerohop.io.seat import FOREVER, LONGEST_REST, REST, Waiter, take_back
 
 SOON = 8.0
-
-
-@pytest.fixture
-def ends():
-    """Two sockets that are connected, non-blocking."""
-    pair = socket.socketpair()
-    for end in pair:
-        end.setblocking(False)
-    yield pair
-    for end in pair:
-        end.close()
 
 
 class Interrupted(Exception):
