@@ -74,3 +74,16 @@ async def test_a_dealer_sends_while_another_call_waits_to_receive(net, zmq):
         await dealer.send(b"%d" % n)
     assert [await dealer.recv() for _ in range(50)] == [b"%d" % n for n in range(50)]
     await echoing
+
+
+async def test_a_dealer_that_leaves_takes_no_request_back(net, zmq):
+    router, dealer, endpoint = net.socket(zmq.ROUTER), net.socket(zmq.DEALER), net.endpoint()
+    router.bind(endpoint)
+    dealer.connect(endpoint)
+    for n in range(800):
+        await dealer.send_multipart([b"%d" % n, bytes(4000)])
+    dealer.close()
+    for n in range(800):
+        who, number, _ = await router.recv_multipart()
+        assert int(number) == n
+        await router.send_multipart([who, b"an answer"])

@@ -175,7 +175,7 @@ def test_the_one_that_leads_to_an_endpoint_is_found_however_it_is_written():
     assert find(parse("tcp://::1:5555", for_bind=False)) is first
     assert find(parse("tcp://127.0.0.1:5555", for_bind=False)) is other
     assert find(parse("tcp://127.0.0.1:5556", for_bind=False)) is None
-    net.links.cut(first)
+    net.links.drop(first)
     assert find(parse("tcp://[::1]:5555", for_bind=False)) is second
     second.leaving = True
     assert find(parse("tcp://[::1]:5555", for_bind=False)) is None
@@ -198,11 +198,11 @@ def test_among_many_diallers_an_address_is_known_as_long_as_one_leads_there():
     late, again = net.connect("tcp://127.0.0.1:6000"), net.connect("tcp://127.0.0.1:5000")
     assert dialers.has("tcp://127.0.0.1:6000")
     for dialer in (late, *made[:-1]):
-        net.links.cut(dialer)
+        net.links.drop(dialer)
     assert not dialers.has("tcp://127.0.0.1:6000")
     assert not dialers.has("tcp://127.0.0.1:5001")
     assert dialers.find(again.endpoint) is again
-    net.links.cut(again)
+    net.links.drop(again)
     assert not dialers.has("tcp://127.0.0.1:5000")
     assert dialers.has("tcp://127.0.0.1:5039")
 
@@ -210,7 +210,7 @@ def test_among_many_diallers_an_address_is_known_as_long_as_one_leads_there():
 def test_the_driver_is_told_who_was_dropped_once():
     net = Network("PUSH")
     dialer = net.connect()
-    net.links.cut(dialer)
+    net.links.drop(dialer)
     net.links.dialers.drop(dialer)
     assert net.links.dialers.dropped == [dialer]
 

@@ -896,7 +896,7 @@ def test_a_connection_that_was_cut_drops_what_was_queued():
     remote.reads = False
     net.core.send(b"1")
     net.core.send(b"2")
-    net.links.cut(only_dialer(net))
+    net.links.drop(only_dialer(net))
     remote.reads = True
     net.talk()
     assert remote.taken() == []
@@ -912,7 +912,7 @@ def test_a_connection_that_was_cut_in_mid_message_sends_nothing_else_for_it():
         net.core.send(message)
     net.core.settle()
     remote.hear(net.takes(remote.link, 50), 0.0)
-    net.links.cut(only_dialer(net))
+    net.links.drop(only_dialer(net))
     remote.hear(net.takes(remote.link), 0.0)
     assert remote.taken() in ([], [b"a" * 100], [b"a" * 100, b"b" * 100])
 

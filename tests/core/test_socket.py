@@ -377,7 +377,7 @@ def test_room_in_the_pipe_of_one_who_has_left_is_of_no_interest():
     pull = net.join("PULL")
     (peer,) = net.links.peers
     net.links.room.append(peer)
-    net.links.cut(next(iter(net.links.dialers)))
+    net.links.drop(next(iter(net.links.dialers)))
     net.links.lost(pull.link, None, 0.0)
     net.links.to_flush.clear()
     net.core.settle()

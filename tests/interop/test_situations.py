@@ -339,3 +339,16 @@ async def test_a_stream_of_one_library_talks_to_a_stream_of_the_other(net, zmq, 
     assert await bound.recv_multipart() == [to_connected, b"hello"]
     await bound.send_multipart([to_connected, b"hello back"])
     assert await connected.recv_multipart() == [to_bound, b"hello back"]
+
+
+async def test_a_client_that_leaves_takes_no_request_back(net, zmq, theirs):
+    router, dealer, endpoint = theirs.socket(zmq.ROUTER), net.socket(zmq.DEALER), theirs.endpoint()
+    router.bind(endpoint)
+    dealer.connect(endpoint)
+    for n in range(800):
+        await dealer.send_multipart([b"%d" % n, bytes(4000)])
+    dealer.close()
+    for n in range(800):
+        who, number, _ = await router.recv_multipart()
+        assert int(number) == n
+        await router.send_multipart([who, b"an answer"])

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+import zerohop as zmq
 from tests.kit.net import free_port
 
 PROLOGUE = """
@@ -298,6 +299,26 @@ def test_what_was_sent_arrives_though_the_program_ends(receiver, closing):
         {closing}
     """) == ([], 0)
     assert outcome(process) == ([str(n) for n in range(500)], 0)
+
+
+@pytest.mark.parametrize("closing", ["", "dealer.close()", "dealer.close(); context.term()"])
+def test_what_was_asked_arrives_though_the_program_ends_before_the_answers(closing):
+    with zmq.Context() as context, context.socket(zmq.ROUTER) as router:
+        router.rcvtimeo = 10_000
+        router.bind("tcp://127.0.0.1:*")
+        process = start(f"""
+            context = zmq.Context()
+            dealer = context.socket(zmq.DEALER)
+            dealer.connect("{router.last_endpoint.decode()}")
+            for n in range(800):
+                dealer.send_multipart([b"%d" % n, bytes(4000)])
+            {closing}
+        """)
+        for n in range(800):
+            who, number, _ = router.recv_multipart()
+            assert int(number) == n
+            router.send_multipart([who, b"an answer"])
+    assert outcome(process) == ([], 0)
 
 
 @pytest.mark.parametrize("closing", ["", "push.close()", "del push, context; gc.collect()"])

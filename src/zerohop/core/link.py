@@ -124,6 +124,7 @@ class Link:
         handshaken: messages may flow.
         closing: no more input; closed by the driver as soon as ``buffers`` are out.
         ending: closes as soon as its queue is out; it still receives.
+        cut: LINGER is over: it is closed though what was written may not have arrived.
         lost: the core has seen its end.
         failure: why it ends, if it ends badly.
         octets_in, octets_out, messages_in, messages_out: what has passed.
@@ -131,8 +132,8 @@ class Link:
     """
 
     __slots__ = (
-        "_remote", "batch", "buffers", "closing", "connection", "control_size", "due_at", "ending",
-        "endpoint", "failure", "fd", "handshaken", "lost", "messages_in", "messages_out",
+        "_remote", "batch", "buffers", "closing", "connection", "control_size", "cut", "due_at",
+        "ending", "endpoint", "failure", "fd", "handshaken", "lost", "messages_in", "messages_out",
         "octets_in", "octets_out", "peer", "sending", "shares", "source", "written",
     )  # fmt: skip
 
@@ -159,6 +160,7 @@ class Link:
         self.handshaken = False
         self.closing = False
         self.ending = False
+        self.cut = False
         self.lost = False
         self.failure: ProtocolError | None = None
         self.octets_in = 0

@@ -310,24 +310,23 @@ class Links:
         if dialer.link is not None:
             dialer.link.ending = True
         if peer is None or dialer.done:
-            self.cut(dialer)
+            self.drop(dialer)
         else:
             self.to_flush.append(peer)
 
-    def cut(self, dialer: Dialer) -> None:
-        """End a dialler and its link now, whatever is still queued."""
+    def drop(self, dialer: Dialer) -> None:
+        """End a dialler and its link, whatever is still queued."""
         if dialer.link is not None:
             self._close(dialer.link)
         self.dialers.drop(dialer)
 
     def cut_source(self, source: Dialer | Listener) -> None:
         """The time is over that disconnect() or unbind() gives to what is still queued."""
-        if isinstance(source, Listener):
-            for link in list(self.open_links):
-                if link.source is source:
-                    self._abandon(link)
-        elif source in self.dialers:
-            self.cut(source)
+        if isinstance(source, Dialer) and source in self.dialers:
+            self.drop(source)
+        for link in list(self.open_links):
+            if link.source is source:
+                self._abandon(link)
 
     def hang_up_accepted(self, listener: Listener) -> None:
         """unbind(): the peers that came through the listener leave once their queues are out."""
@@ -360,6 +359,8 @@ class Links:
         """
         if link.peer is not None:
             self.peers.drop_queue(link.peer)
+        link.cut = True
+        link.closing = False  # if it was: what it has written is waited for no longer
         self._close(link)
 
     def _close_if_left(self, link: Link) -> None:
@@ -388,7 +389,7 @@ class Links:
     def end_close(self) -> None:
         """The linger time is over: whatever is still queued is dropped."""
         for dialer in list(self.dialers):
-            self.cut(dialer)
+            self.drop(dialer)
         for link in list(self.open_links):
             self._abandon(link)
 

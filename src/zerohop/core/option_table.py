@@ -166,7 +166,8 @@ _row(Number.SNDHWM, "sndhwm", shape.LIMIT, live=True,
 _row(Number.RCVHWM, "rcvhwm", shape.LIMIT, live=True,
      about="Messages queued from each peer; when they are as many, reading from it pauses.")
 _row(Number.LINGER, "linger", shape.FOREVER, live=True,
-     about="How long `close`, `disconnect` and `term` go on sending what is queued.")
+     about="How long `close`, `disconnect` and `term` go on sending what is queued, and wait for "
+     "what the system has taken to arrive (tcp, where an answer would take it back).")
 _row(Number.RCVTIMEO, "rcvtimeo", shape.FOREVER, live=True,
      about="How long `recv` waits before it raises `Again`.")
 _row(Number.SNDTIMEO, "sndtimeo", shape.FOREVER, live=True,

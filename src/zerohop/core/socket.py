@@ -8,7 +8,8 @@ after every call, when it has called :meth:`SocketCore.settle`::
     links.to_flush   Peer     its outbound pipe has messages: write links.output(peer.link)
     links.to_write   Link     its connection has something to say: write links.output(link)
     links.to_resume  Peer     its inbound pipe has room again: read from peer.link again
-    links.to_close   Link     write what is left of links.output, close, then links.lost
+    links.to_close   Link     write what is left of links.output, close, then links.lost; where it
+                              may never arrive then, close later, unless it is cut
     links.timers.stale        links.next_deadline() may have moved
     context          notes for other sockets at the end of inproc pipes (ContextCore.hand_over)
 
@@ -408,7 +409,7 @@ class SocketCore:
         dialers = self.links.dialers
         if dialers.stopped:
             for dialer in dialers.given_up(address):
-                self.links.cut(dialer)
+                self.links.drop(dialer)
         if self.type in _ONE_LINK_AN_ENDPOINT and dialers.has(address):
             return None
         return dialers.add(endpoint, address)

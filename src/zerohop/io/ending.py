@@ -64,15 +64,21 @@ def _flush(context: ContextIO, reactor: Reactor, deadline: float) -> None:
 
 
 def _may_wait(driver: SocketDriver, waited: float) -> bool:
-    """Whether a socket has unsent messages and its LINGER lets the exit wait for them."""
+    """Whether a socket's messages are still to go or under way, and LINGER lets the exit wait."""
     linger = driver.core.options.linger
     if linger is not None and waited >= linger:
         return False
     links = driver.core.links
     peers = [link.peer for link in links.open_links] + [dialer.peer for dialer in links.dialers]
-    return any(link.buffers for link in links.open_links) or any(
+    if any(link.buffers for link in links.open_links) or any(
         peer is not None and peer.outbound.messages for peer in peers
-    )
+    ):
+        return True
+    if not driver._streams:
+        return False
+    from zerohop.io.parting import any_under_way  # no import any more, where there are streams
+
+    return any_under_way(driver)
 
 
 def flush(contexts: list[ContextIO]) -> None:

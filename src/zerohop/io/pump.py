@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from zerohop.io.dialing import Dialing
     from zerohop.io.listening import Acceptor
     from zerohop.io.loop import Handle, Loop
+    from zerohop.io.parting import Parting
     from zerohop.io.stream import Stream
     from zerohop.patterns.pattern import Peer
 else:
@@ -122,7 +123,7 @@ class Pump:
             return  # it is new: nothing hangs on any loop, and nothing has happened yet
         for acceptor in self._acceptors.values():
             acceptor.start()
-        for stream in self._streams.values():
+        for stream in list(self._streams.values()):  # one that parts may find that it has ended
             stream.start()
         for dialing in self._dialings.values():
             dialing.start()
@@ -410,6 +411,15 @@ class Pump:
         if stream is not None:
             stream.finish()
 
+    def parting(self, link: Link, sock: socket.socket) -> Parting | None:
+        """Return what closes the connection of a link later; None: it can be closed now."""
+        if not link.handshaken or link.failure is not None or link.cut:
+            return None
+        if not parting_class().is_needed(self.core.links.socket_type, sock):
+            return None
+        self._streams[link] = parting = parting_class()(self, sock, link)
+        return parting
+
     def stream_closed(self, link: Link) -> None:
         """The stream of a link has closed its OS socket."""
         self._streams.pop(link, None)
@@ -603,4 +613,14 @@ def stream_class() -> type[Stream]:
     import zerohop.wire.connection  # noqa: F401
     from zerohop.io.stream import Stream
 
+    parting_class()  # when one is closed, no descriptor may be left to import with
+
     return Stream
+
+
+@cache
+def parting_class() -> type[Parting]:
+    """What closes a connection whose octets are still under way."""
+    from zerohop.io.parting import Parting
+
+    return Parting

@@ -358,12 +358,18 @@ class Stream:
             self._driver.loop.remove_writer(self._fd)
 
     def finish(self) -> None:
-        """The core is done with the link: write its last words if the kernel takes them, close."""
+        """The core is done with the link: write its last words if the kernel takes them; close."""
         if not self.closed:
             if self._blocked:
                 self._unblock()
             self.write()
-        self._lost(None)
+        parting = None if self.closed else self._driver.parting(self._link, self._sock)
+        if parting is None:
+            self._lost(None)
+            return
+        self.detach(self._driver.loop)
+        self.closed = True  # the descriptor is another's from now on
+        parting.start()
 
     def _lost(self, error: OSError | None) -> None:
         self.close()
