@@ -7,7 +7,7 @@ import pytest
 
 from zerohop.io import seat
 from zerohop.io.reactor import Reactor
-from zerohop.io.seat import FOREVER, LONGEST_REST, REST, Waiter, take_back
+from zerohop.io.seat import FOREVER, LONGEST_REST, REST, Helper, Waiter, take_back
 
 SOON = 8.0
 
@@ -132,18 +132,28 @@ def test_after_a_long_wait_the_helper_first_looks_whether_the_caller_comes_back(
     reactor.stop()
 
 
-def test_while_connection_after_connection_is_made_the_helper_rests_after_each_turn(ends):
+def test_while_connection_after_connection_is_made_the_helper_rests_after_each_turn(
+    ends, monkeypatch
+):
     """It would take the interpreter from the program for each answer that comes."""
-    reactor = Reactor(threading.RLock())
+    reactor, rests = Reactor(threading.RLock()), []
     helper, here, there = reactor._helper, *ends
+    rest = Helper._rest
+
+    def recorded(helper, seconds):
+        rests.append((seconds, helper.drives))
+        rest(helper, seconds)
+
+    monkeypatch.setattr(Helper, "_rest", recorded)
     with reactor.lock:
         reactor.add_reader(here.fileno(), lambda: here.recv(100))
     until(lambda: helper.drives)
     with reactor.lock:
+        rests.clear()
         reactor.connects += 1
         there.send(b"answered")
-    until(lambda: 0 < helper.looks_at <= reactor.time() + REST)
-    assert not helper.drives
+    until(lambda: rests)
+    assert rests[0] == (REST, False)
     until(lambda: helper.drives)  # no more have come
     reactor.stop()
 

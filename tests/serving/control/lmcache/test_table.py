@@ -204,6 +204,36 @@ def test_a_worker_that_goes_is_gone(table):
     assert table.keys(WHO, "cpu") == frozenset()
 
 
+def test_a_beat_that_a_farewell_has_overtaken_brings_nobody_back(table):
+    table.receive(Deregister(*WHO, "127.0.0.1", 1), 10.0)
+    assert table.receive(BEAT, 10.1) == HeartbeatReply()
+    assert table.workers() == []
+
+
+def test_whoever_still_beats_long_after_a_farewell_is_here(table):
+    table.receive(Deregister(*WHO, "127.0.0.1", 1), 10.0)
+    reply = HeartbeatReply([FullSync("worker_re_registered")])
+    assert table.receive(BEAT, 15.1) == reply
+    assert table.workers() == [WHO]
+
+
+def test_a_worker_that_registers_after_its_farewell_is_here_at_once(table):
+    table.receive(Deregister(*WHO, "127.0.0.1", 1), 10.0)
+    table.receive(REGISTER, 10.1)
+    table.receive(BEAT, 10.2)
+    assert table.workers() == [WHO]
+    table.handle_deadline(39.0)
+    assert table.workers() == [WHO]
+
+
+def test_of_farewells_only_the_latest_are_kept(table):
+    for n in range(1000):
+        table.receive(Register(f"i{n}", 0, "127.0.0.1", 1, None), float(n))
+        table.receive(Deregister(f"i{n}", 0, "127.0.0.1", 1), float(n))
+        table.receive(Deregister(f"stranger {n}", 0, "127.0.0.1", 1), float(n))
+    assert len(table._left) == 5
+
+
 def test_a_worker_that_registers_again_has_nothing(table):
     admit(table, 1)
     table.receive(REGISTER, 0.0)

@@ -44,6 +44,7 @@ __all__ = ["ControllerTable", "WorkerName"]
 WorkerName: TypeAlias = tuple[str, int]
 """An instance's id, and which of its workers it is."""
 _LOOKS = 30  # within the time-out: as often as LMCache's workers beat
+_FAREWELL = 5.0  # seconds: a beat that was sent before a farewell may come by its own way after it
 _MAX_BATCHES = 1_000_000  # of one full sync: a number that a peer sends
 
 
@@ -96,6 +97,7 @@ class ControllerTable:
         self._timeout = seconds("timeout", timeout, above_zero=True)
         self._patience = seconds("patience", patience)
         self._workers: dict[WorkerName, _Worker] = {}
+        self._left: dict[WorkerName, float] = {}  # who has said farewell lately, and when
         self._watch = Watch(self._timeout / _LOOKS)
         self.gaps = self.strangers = self.full_syncs = 0
 
@@ -105,6 +107,7 @@ class ControllerTable:
         match message:
             case Register():
                 name = message.instance_id, message.worker_id
+                self._left.pop(name, None)
                 self._workers[name] = _Worker(now, message.peer_init_url, first=0)
                 url = self._heartbeat_url
                 return RegisterReply({} if url is None else {"heartbeat_url": url})
@@ -113,7 +116,7 @@ class ControllerTable:
             case Lookup():
                 return LookupReply([self._look_up(message)])
             case Deregister():
-                self._workers.pop((message.instance_id, message.worker_id), None)
+                self._leave((message.instance_id, message.worker_id), now)
                 return None
             case Operations() | SyncBatch() | SyncEnd() | SyncStart() | SyncStatus():
                 worker = self._workers.get((message.instance_id, message.worker_id))
@@ -154,10 +157,17 @@ class ControllerTable:
             if worker.seen + self._timeout <= now:
                 del self._workers[name]
 
+    def _leave(self, name: WorkerName, now: float) -> None:
+        if self._workers.pop(name, None) is not None:
+            lately = {each: at for each, at in self._left.items() if now < at + _FAREWELL}
+            self._left = {**lately, name: now}
+
     def _beat(self, beat: Heartbeat, now: float) -> HeartbeatReply:
         name = beat.instance_id, beat.worker_id
         worker = self._workers.get(name)
         if worker is None:
+            if name in self._left and now < self._left[name] + _FAREWELL:
+                return HeartbeatReply()
             worker = self._workers[name] = _Worker(now, beat.peer_init_url)
             worker.stale = "worker_re_registered"
         worker.seen = now
