@@ -62,6 +62,19 @@ def wait_until(condition):
         time.sleep(0.05)
 
 
+def is_waiting(process):
+    """Whether it sleeps, and has computed nothing for a moment: it has begun whatever it does."""
+    before = _state(process)
+    time.sleep(0.1)
+    return before[0] == "S" and before == _state(process)
+
+
+def _state(process):
+    """Its state, and its ticks of processor time: proc(5), Linux."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return fields[0], fields[11], fields[12]
+
+
 def batch(number):
     """The events of one step: two blocks stored, and one removed that was stored before."""
     first = 2 * number

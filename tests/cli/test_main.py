@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import zerohop
-from tests.cli.commands import COMMAND, SECONDS, running, wait_until
+from tests.cli.commands import COMMAND, SECONDS, is_waiting, running, wait_until
 from zerohop.cli import main as cli
 from zerohop.cli.main import main
 
@@ -187,6 +187,8 @@ def test_a_signal_ends_a_command_with_its_status_and_no_traceback(
     with running(*[names.get(word, word) for word in arguments]) as process:
         accepted()  # it is at work, or opens its file, whose header it writes when nothing comes
         wait_until(lambda: "record" not in arguments or (file.exists() and file.stat().st_size))
+        # Before that it may have sockets that no variable holds yet.
+        wait_until(lambda: is_waiting(process))
         process.send_signal(number)
         _, complaints = process.communicate(timeout=SECONDS)
     assert process.returncode == status
