@@ -6,11 +6,13 @@ import pytest
 
 import zerohop as zmq
 from tests.io.hand import HandLoop, Peer, endpoint_of, server
-from tests.kit.raw import message
+from tests.kit.raw import greeting, message
 from zerohop.io import parting
+from zerohop.io.mending import mend
 
 BODY = bytes(1_000_000)
 ANSWERS = 100 * message(b"an answer")
+SHORT = parting._MOMENT / 2
 
 
 @pytest.fixture
@@ -38,17 +40,22 @@ def sent(kind=zmq.DEALER):
     return len(message(b"", BODY) if kind == zmq.REQ else message(BODY))
 
 
+def read_to_the_end(world, peer, kind=zmq.DEALER):
+    """The peer takes what the socket has sent, and what follows: that no more comes."""
+    world.loop.until(lambda: not peer.pull())
+    assert len(peer.came) == sent(kind)
+
+
 def test_all_that_was_sent_arrives_though_nobody_reads_the_answers(world, talk):
     dealer, peer = talk()
     peer.raw.sendall(ANSWERS)
     dealer.close(linger=-1)
     peer.raw.sendall(ANSWERS)
-    world.loop.until(lambda: not peer.pull())
+    read_to_the_end(world, peer)
     peer.raw.sendall(ANSWERS)
     world.loop.settle(3)
-    assert len(peer.came) == sent()
     peer.raw.close()
-    world.loop.until(lambda: dealer._driver.released)
+    world.loop.until(lambda: dealer._driver.released, SHORT)
     assert world.loop.idle
 
 
@@ -60,31 +67,30 @@ def test_it_ends_as_soon_as_the_peer_does(world, talk, kind, peer_type):
     sock, peer = talk(kind, peer_type)
     sock.close(linger=-1)
     assert not sock._driver.released
-    world.loop.until(lambda: not peer.pull())
-    assert len(peer.came) == sent(kind)
+    read_to_the_end(world, peer, kind)
     peer.raw.close()
-    world.loop.until(lambda: sock._driver.released, seconds=parting._MOMENT / 2)
+    world.loop.until(lambda: sock._driver.released, SHORT)
 
 
-def test_what_has_arrived_is_waited_for_no_longer_than_somebody_may_be_answering(world, talk):
-    dealer, peer = talk()
+# -- how long it lasts
+
+
+def test_a_peer_that_takes_nothing_is_given_half_a_minute(world, talk):
+    dealer, _ = talk()
     dealer.close(linger=-1)
-    world.loop.until(lambda: not peer.pull())  # but it does not hang up
-    for _ in range(3):
-        peer.raw.sendall(ANSWERS)
-        world.loop.settle(3)
-        world.loop.skip(0.5 * parting._MOMENT)
-        world.loop.settle(3)
-        assert not dealer._driver.released
-    world.loop.skip(1.1 * parting._MOMENT)
-    world.loop.settle(3)
+    world.loop.settle()
+    for _ in range(7):
+        world.loop.skip(parting._LONG / 8)
+    assert not dealer._driver.released
+    world.loop.skip(parting._LONG / 4)
     assert dealer._driver.released
     assert world.loop.idle
 
 
-def test_a_peer_that_takes_nothing_is_waited_for_for_a_second(world, talk):
+def test_where_somebody_waits_for_the_end_it_is_a_second(world, talk):
     dealer, _ = talk()
     dealer.close(linger=-1)
+    dealer._driver.awaited = True
     world.loop.settle()
     world.loop.skip(0.8 * parting._PATIENCE)
     assert not dealer._driver.released
@@ -96,6 +102,7 @@ def test_a_peer_that_takes_nothing_is_waited_for_for_a_second(world, talk):
 def test_a_peer_that_takes_a_little_now_and_then_is_waited_for(world, talk):
     dealer, peer = talk()
     dealer.close(linger=-1)
+    dealer._driver.awaited = True
     got = 0
     while got < sent():
         world.loop.settle()
@@ -104,12 +111,68 @@ def test_a_peer_that_takes_a_little_now_and_then_is_waited_for(world, talk):
         got += len(peer.raw.recv(500_000))
 
 
+def test_where_all_has_arrived_and_no_answer_came_nobody_waits(world, talk):
+    dealer, peer = talk()
+    dealer.close(linger=-1)
+    dealer._driver.awaited = True
+    read_to_the_end(world, peer)  # but it does not hang up
+    world.loop.until(lambda: dealer._driver.released, parting._LAST_LOOK * 3)
+
+
+def test_where_all_has_arrived_nobody_waits_longer_than_the_peer_goes_on_answering(world, talk):
+    dealer, peer = talk()
+    dealer.close(linger=-1)
+    dealer._driver.awaited = True
+    peer.raw.sendall(ANSWERS)
+    read_to_the_end(world, peer)
+    for _ in range(3):
+        peer.raw.sendall(ANSWERS)
+        world.loop.settle(3)
+        world.loop.skip(0.5 * parting._MOMENT)
+        world.loop.settle(3)
+        assert not dealer._driver.released
+    world.loop.skip(1.1 * parting._MOMENT)
+    world.loop.settle(3)
+    assert dealer._driver.released
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_peer_that_talks_for_ever_is_not_waited_for_for_ever(world, talk, reads):
+    dealer, peer = talk()
+    dealer.close(linger=-1)
+    dealer._driver.awaited = True
+    peer.raw.sendall(ANSWERS)
+    if reads:
+        read_to_the_end(world, peer)
+    world.loop.settle()
+    step = 0.5 * parting._MOMENT
+    for _ in range(int(0.9 * parting._TALK / step)):
+        peer.raw.sendall(ANSWERS)
+        world.loop.turn(0.001)
+        world.loop.skip(step)
+        assert not dealer._driver.released
+    for _ in range(int(0.2 * parting._TALK / step)):
+        if not dealer._driver.released:
+            peer.raw.sendall(ANSWERS)
+        world.loop.turn(0.001)
+        world.loop.skip(step)
+    assert dealer._driver.released
+
+
 def test_linger_bounds_it(world, talk):
     dealer, _ = talk()
     dealer.close(linger=300)
     world.loop.skip(0.25)
     assert not dealer._driver.released
     world.loop.skip(0.1)
+    assert dealer._driver.released
+    assert world.loop.idle
+
+
+def test_a_second_close_bounds_it_too(world, talk):
+    dealer, _ = talk()
+    dealer.close(linger=-1)
+    dealer.close(linger=0)
     assert dealer._driver.released
     assert world.loop.idle
 
@@ -136,10 +199,12 @@ def test_what_was_sent_before_disconnect_arrives(world, talk, listening):
     dealer, peer = talk()
     dealer.disconnect(endpoint_of(listening))
     peer.raw.sendall(ANSWERS)
-    world.loop.until(lambda: not peer.pull())
-    assert len(peer.came) == sent()
+    read_to_the_end(world, peer)
     with pytest.raises(zmq.Again):
         dealer.recv(zmq.DONTWAIT)
+
+
+# -- where there is no need
 
 
 def test_nobody_answers_a_push(world, join):
@@ -160,12 +225,16 @@ def test_what_was_sent_through_ipc_has_arrived(world, talk):
         assert len(peer.came) == sent()
 
 
+def arrived(world, sock, peer):
+    """Wait until the peer's system has acknowledged all."""
+    world.loop.until(lambda: peer.pull() and len(peer.came) == sent())
+    (stream,) = sock._driver._streams.values()
+    world.loop.until(lambda: parting.unacknowledged(stream._sock) == 0)
+
+
 def test_what_has_arrived_is_not_waited_for(world, talk):
     dealer, peer = talk()
-    world.loop.until(lambda: peer.pull() and len(peer.came) == sent())
-    (link,) = dealer._core.links.open_links
-    sock = dealer._driver._streams[link]._sock
-    world.loop.until(lambda: parting.unacknowledged(sock) == 0)
+    arrived(world, dealer, peer)
     dealer.close(linger=-1)
     assert dealer._driver.released
     assert world.loop.idle
@@ -173,20 +242,50 @@ def test_what_has_arrived_is_not_waited_for(world, talk):
 
 def test_an_answer_that_nobody_has_read_would_reset_what_has_arrived(world, talk):
     dealer, peer = talk()
-    world.loop.until(lambda: peer.pull() and len(peer.came) == sent())
+    arrived(world, dealer, peer)
     peer.raw.sendall(ANSWERS)
     dealer.close(linger=-1)
     assert not dealer._driver.released
-    world.loop.until(lambda: not peer.pull())
+    assert not peer.pull()
     peer.raw.close()
-    world.loop.until(lambda: dealer._driver.released, seconds=parting._MOMENT / 2)
+    world.loop.until(lambda: dealer._driver.released, SHORT)
+
+
+def test_a_stranger_is_not_waited_for(world, listening):
+    dealer = world.socket(zmq.DEALER)
+    dealer.connect(endpoint_of(listening))
+    peer = Peer(world, dealer, listening)
+    world.loop.settle(3)
+    peer.raw.sendall(greeting())
+    dealer.close(linger=-1)
+    dealer._core.links.end_close()
+    dealer._driver.pump()
+    assert dealer._driver.released
+    peer.raw.close()
+
+
+def test_who_breaks_the_protocol_is_not_waited_for(world, talk):
+    dealer, peer = talk(reconnect_ivl=-1)
+    peer.raw.sendall(b"\xff" * 1000)
+    world.loop.until(lambda: not dealer._core.links.open_links, SHORT)
+
+
+# -- what else may happen meanwhile
 
 
 def test_a_peer_that_breaks_off_has_ended(world, talk):
     dealer, peer = talk()
     dealer.close(linger=-1)
     peer.reset()
-    world.loop.until(lambda: dealer._driver.released, seconds=parting._MOMENT / 2)
+    world.loop.until(lambda: dealer._driver.released, SHORT)
+    assert world.loop.idle
+
+
+def test_a_peer_that_has_broken_off_before_has_ended(world, talk):
+    dealer, peer = talk()
+    peer.reset()
+    dealer.close(linger=-1)
+    world.loop.until(lambda: dealer._driver.released, SHORT)
     assert world.loop.idle
 
 
@@ -194,11 +293,12 @@ def test_where_the_system_does_not_tell_the_peer_ends_it_or_a_second(world, talk
     monkeypatch.setattr(parting, "fcntl", None)
     first, peer = talk()
     first.close(linger=-1)
-    world.loop.until(lambda: not peer.pull())
+    read_to_the_end(world, peer)
     peer.raw.close()
-    world.loop.until(lambda: first._driver.released, seconds=parting._MOMENT / 2)
+    world.loop.until(lambda: first._driver.released, SHORT)
     second, _ = talk()
     second.close(linger=-1)
+    second._driver.awaited = True
     world.loop.skip(1.1 * parting._PATIENCE)
     assert second._driver.released
 
@@ -209,24 +309,62 @@ def test_it_goes_on_on_another_loop(world, talk):
     other = HandLoop()
     dealer._driver.attach(other)
     assert world.loop.idle
+    assert other.pending
     peer.raw.sendall(ANSWERS)
     other.until(lambda: not peer.pull())
     assert len(peer.came) == sent()
     peer.raw.close()
-    other.until(lambda: dealer._driver.released, seconds=parting._MOMENT / 2)
+    other.until(lambda: dealer._driver.released, SHORT)
     assert other.idle
 
 
-def test_a_signal_handler_that_raises_leaves_it_as_it_is(world, talk):
-    from zerohop.io.mending import mend
-
+@pytest.mark.parametrize("stage", ["taken over", "not let go", "ended"])
+def test_a_signal_handler_that_raises_anywhere_leaves_it_to_be_mended(world, talk, stage):
     dealer, peer = talk()
+    (link,) = dealer._core.links.open_links
+    stream = dealer._driver._streams[link]
     dealer.close(linger=-1)
+    for handle in world.loop.pending:
+        handle.cancel()
+    world.loop.readers.clear()
+    match stage:
+        case "not let go":
+            stream.closed = False
+            dealer._driver._streams[link] = stream
+        case "ended":
+            dealer._core.links.lost(link, None, 0.0)
     mend(dealer._driver)
-    assert not dealer._driver.released
-    peer.raw.sendall(ANSWERS)
-    world.loop.until(lambda: not peer.pull())
-    assert len(peer.came) == sent()
-    peer.raw.close()
-    world.loop.until(lambda: dealer._driver.released, seconds=parting._MOMENT / 2)
+    if stage != "ended":
+        assert not dealer._driver.released
+        peer.raw.sendall(ANSWERS)
+        read_to_the_end(world, peer)
+        peer.raw.close()
+    world.loop.until(lambda: dealer._driver.released, SHORT)
     assert world.loop.idle
+
+
+def test_who_waits_to_send_answers_does_not_keep_the_rest_of_the_requests_from_going(world, talk):
+    dealer, peer = talk(rcvhwm=2)
+    for _ in range(20):
+        dealer.send(BODY)
+    answers = memoryview(8_000 * ANSWERS)  # more than the systems hold
+
+    def converse():  # it takes no more while it has an answer to send
+        nonlocal answers
+        try:
+            while answers:
+                answers = answers[peer.raw.send(answers) :]
+        except BlockingIOError:
+            return False
+        return not peer.pull()
+
+    for _ in range(5):
+        converse()
+        world.loop.settle(5)
+    (link,) = dealer._core.links.open_links
+    assert link.peer.inbound.full
+    dealer.close(linger=-1)
+    world.loop.until(converse)
+    assert len(peer.came) == 21 * sent()
+    peer.raw.close()
+    world.loop.until(lambda: dealer._driver.released, SHORT)

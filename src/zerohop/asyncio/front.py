@@ -275,6 +275,16 @@ class Front:
             self._driver.attach(loop, thread=threading.get_ident())
             if old is not None and old.is_closed():
                 self._take_others_along(old, loop)
+            if loop is not self._context.newest_loop:
+                self._context.newest_loop = loop
+                self._take_stranded(loop)
+
+    def _take_stranded(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Of closed sockets whose loop has ended nothing would go on, nor come to its end."""
+        for driver in list(self._context.drivers):
+            ended = isinstance(driver.loop, asyncio.AbstractEventLoop) and driver.loop.is_closed()
+            if ended and driver.core.closed:
+                driver.attach(loop, thread=threading.get_ident())
 
     def _take_others_along(
         self, old: asyncio.AbstractEventLoop, loop: asyncio.AbstractEventLoop

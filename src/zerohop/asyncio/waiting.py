@@ -346,5 +346,6 @@ def released(driver: SocketDriver) -> asyncio.Future[None]:
     if driver.released:
         done()
     else:
+        driver.awaited = True
         driver.on_released.append(tell)
     return future

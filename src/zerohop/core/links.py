@@ -309,6 +309,8 @@ class Links:
             self.peers.detach(peer)
         if dialer.link is not None:
             dialer.link.ending = True
+            if peer is not None and peer.inbound.full:
+                self.to_resume.append(peer)  # nobody stops it any more
         if peer is None or dialer.done:
             self.drop(dialer)
         else:
@@ -350,6 +352,8 @@ class Links:
             return
         self.peers.detach(link.peer)
         self.to_flush.append(link.peer)
+        if link.peer.inbound.full:
+            self.to_resume.append(link.peer)  # nobody stops it any more
         self._close_if_left(link)
 
     def _abandon(self, link: Link) -> None:

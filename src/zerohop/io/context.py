@@ -12,6 +12,7 @@ from zerohop.errors import ZMQError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from zerohop.io.driver import SocketDriver
+    from zerohop.io.loop import Loop
     from zerohop.io.pump import Pump
     from zerohop.io.reactor import Reactor
 
@@ -26,6 +27,7 @@ class ContextIO:
         core: the pure part.
         drivers: of every socket that is not yet released, lingering ones too.
         reactor: the loop of the blocking sockets and of ends that are waited for, once needed.
+        newest_loop: the asyncio loop that a socket came to last.
         handing_over: :meth:`hand_over` is at work, and sees every note that is left meanwhile.
     """
 
@@ -34,6 +36,7 @@ class ContextIO:
         self.core = ContextCore()
         self.drivers: set[SocketDriver] = set()
         self.reactor: Reactor | None = None
+        self.newest_loop: Loop | None = None
         self.handing_over = False
         _contexts.add(self)
 

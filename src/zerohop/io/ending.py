@@ -39,6 +39,7 @@ def wait_released(context: ContextIO, seconds: float | None) -> bool:
         while context.drivers:
             waiter = Waiter(reactor)
             for driver in list(context.drivers):
+                driver.awaited = True
                 driver.on_released.append(waiter.wake)
                 if driver.core.closed and driver.may_move():
                     driver.attach(reactor)
@@ -51,6 +52,7 @@ def _flush(context: ContextIO, reactor: Reactor, deadline: float) -> None:
     """Drive until everything that was sent is written, or the time is over. Lock held."""
     started = monotonic()
     for driver in list(context.drivers):
+        driver.awaited = True
         if driver.may_move():
             driver.attach(reactor)
     while not reactor.closed:
@@ -74,11 +76,14 @@ def _may_wait(driver: SocketDriver, waited: float) -> bool:
         peer is not None and peer.outbound.messages for peer in peers
     ):
         return True
+    if driver.partings:
+        return True
     if not driver._streams:
         return False
-    from zerohop.io.parting import any_under_way  # no import any more, where there are streams
+    from zerohop.io.parting import any_unsent  # with the streams it was imported
 
-    return any_under_way(driver)
+    # The connections are not ended: a socket that is still open would make them anew.
+    return any(any_unsent(links.socket_type, each._sock) for each in driver._streams.values())
 
 
 def flush(contexts: list[ContextIO]) -> None:

@@ -23,6 +23,9 @@ import errno
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from zerohop.core.link import Link
     from zerohop.io.context import ContextIO
     from zerohop.io.driver import SocketDriver
 
@@ -62,6 +65,9 @@ def mend(driver: SocketDriver) -> None:
 def _mend_connections(driver: SocketDriver) -> None:
     """Every link has an open stream, every dialer a link or an attempt or a time for it."""
     links, now = driver.core.links, driver.now()
+    parting: Container[Link] = driver.partings or ()
+    for link in [each for each in driver._streams if each in parting]:
+        driver.stream_closed(link)
     for link, stream in list(driver._streams.items()):
         if stream.closed or link not in links.open_links:
             stream.close()
@@ -71,8 +77,10 @@ def _mend_connections(driver: SocketDriver) -> None:
         else:
             stream.mend()
     for link in list(links.open_links):
-        if link not in driver._streams:
+        if link not in driver._streams and link not in parting:
             links.lost(link, OSError(errno.EINTR, "a signal handler raised"), now)
+    if driver.partings is not None:
+        driver.partings.mend()
     for listener, acceptor in list(driver._acceptors.items()):
         if driver.core.closed or acceptor.closed or listener not in links.listeners:
             driver.stop_listening(listener, acceptor)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from zerohop.io.dialing import Dialing
     from zerohop.io.listening import Acceptor
     from zerohop.io.loop import Handle, Loop
-    from zerohop.io.parting import Parting
+    from zerohop.io.parting import Partings
     from zerohop.io.stream import Stream
     from zerohop.patterns.pattern import Peer
 else:
@@ -71,6 +71,8 @@ class Pump:
         watched: somebody has the descriptor, or a shadow: they must follow whatever is sent and
             received.
         released: nothing is left: no descriptor, no timer.
+        awaited: somebody waits for that.
+        partings: connections that end when all has arrived; None: there have been none.
     """
 
     def __init__(self, core: SocketCore, context: ContextIO) -> None:
@@ -81,10 +83,12 @@ class Pump:
         self.now: Callable[[], float] = time.monotonic
         self.front: Front | None = None
         self.released = False
+        self.awaited = False
         self.on_released: list[Callable[[], object]] = []
         self._streams: dict[Link, Stream] = {}
         self._acceptors: dict[Listener, Acceptor] = {}
         self._dialings: dict[Dialer, Dialing] = {}
+        self.partings: Partings | None = None
         self._cuts: list[tuple[float, Dialer | Listener]] = NOTHING  # of disconnect() and unbind()
         self._timer: Handle | None = None
         self._timer_at = 0.0
@@ -123,8 +127,10 @@ class Pump:
             return  # it is new: nothing hangs on any loop, and nothing has happened yet
         for acceptor in self._acceptors.values():
             acceptor.start()
-        for stream in list(self._streams.values()):  # one that parts may find that it has ended
+        for stream in self._streams.values():
             stream.start()
+        if self.partings is not None:
+            self.partings.start()
         for dialing in self._dialings.values():
             dialing.start()
         links = core.links
@@ -143,7 +149,12 @@ class Pump:
     def watches(self) -> bool:
         """Whether anything hangs on the loop."""
         return bool(
-            self._acceptors or self._streams or self._dialings or self._timer or self._later
+            self._acceptors
+            or self._streams
+            or self._dialings
+            or self.partings
+            or self._timer
+            or self._later
         )
 
     def detach(self) -> None:
@@ -154,11 +165,13 @@ class Pump:
             return
         # A closed asyncio loop has forgotten its descriptors and refuses to be asked.
         usable = not getattr(loop, "is_closed", _never)()
-        watchers: list[Acceptor | Stream | Dialing] = [
+        watchers: list[Acceptor | Stream | Dialing | Partings] = [
             *self._acceptors.values(),
             *self._streams.values(),
             *self._dialings.values(),
         ]
+        if self.partings is not None:
+            watchers.append(self.partings)
         for watcher in watchers:
             watcher.detach(loop if usable else None)
         for handle in (self._timer, self._later):
@@ -402,7 +415,7 @@ class Pump:
         peers.clear()
         for peer in todo:
             stream = self._streams.get(peer.link)
-            if stream is not None and not peer.inbound.full:
+            if stream is not None and (not peer.inbound.full or peer.link.ending):
                 peer.link.connection.not_reading(self.now())
                 stream.read_on()
 
@@ -410,15 +423,21 @@ class Pump:
         stream = self._streams.get(link)
         if stream is not None:
             stream.finish()
+        elif self.partings is not None:
+            self.partings.finish(link)
 
-    def parting(self, link: Link, sock: socket.socket) -> Parting | None:
-        """Return what closes the connection of a link later; None: it can be closed now."""
+    def may_part(self, link: Link, sock: socket.socket) -> bool:
+        """Whether the connection of a link cannot be closed yet, for what is under way."""
         if not link.handshaken or link.failure is not None or link.cut:
-            return None
-        if not parting_class().is_needed(self.core.links.socket_type, sock):
-            return None
-        self._streams[link] = parting = parting_class()(self, sock, link)
-        return parting
+            return False
+        return partings_class().are_for(self.core.links.socket_type, sock)
+
+    def part(self, link: Link, sock: socket.socket) -> None:
+        """Have it closed when all has arrived."""
+        if self.partings is None:
+            self.partings = partings_class()(self)
+        self.partings.add(link, sock)
+        self._streams.pop(link, None)
 
     def stream_closed(self, link: Link) -> None:
         """The stream of a link has closed its OS socket."""
@@ -579,6 +598,8 @@ class Pump:
             acceptor.abandon()
         for dialing in self._dialings.values():
             dialing.abandon()
+        if self.partings is not None:
+            self.partings.abandon()
         self._streams.clear()
         self._acceptors.clear()
         self._dialings.clear()
@@ -613,14 +634,14 @@ def stream_class() -> type[Stream]:
     import zerohop.wire.connection  # noqa: F401
     from zerohop.io.stream import Stream
 
-    parting_class()  # when one is closed, no descriptor may be left to import with
+    partings_class()  # when one is closed, no descriptor may be left to import with
 
     return Stream
 
 
 @cache
-def parting_class() -> type[Parting]:
-    """What closes a connection whose octets are still under way."""
-    from zerohop.io.parting import Parting
+def partings_class() -> type[Partings]:
+    """What closes connections whose octets are still under way."""
+    from zerohop.io.parting import Partings
 
-    return Parting
+    return Partings

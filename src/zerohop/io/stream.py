@@ -118,7 +118,7 @@ class Stream:
         if self._view is None and not self._busy and self._driver.loop is not None:
             self._read_and_pump()
         peer = self._link.peer
-        if peer is None or not peer.inbound.full:
+        if peer is None or not peer.inbound.full or self._link.ending:
             self.resume()
 
     def _on_readable(self) -> None:
@@ -193,8 +193,9 @@ class Stream:
         self._lost(OSError(errno.EINTR, "a signal handler raised while octets were moved"))
 
     def _make_it_wait(self) -> None:
-        """The peer's queue is full."""
-        if self._link.handshaken and not self._link.closing:
+        """The peer's queue is full: read no more, unless nothing is put there any more."""
+        link = self._link
+        if link.handshaken and not (link.closing or link.ending):
             self.pause()
 
     def _look_ahead(self, came: int) -> None:
@@ -363,13 +364,12 @@ class Stream:
             if self._blocked:
                 self._unblock()
             self.write()
-        parting = None if self.closed else self._driver.parting(self._link, self._sock)
-        if parting is None:
+        if self.closed or not self._driver.may_part(self._link, self._sock):
             self._lost(None)
             return
         self.detach(self._driver.loop)
-        self.closed = True  # the descriptor is another's from now on
-        parting.start()
+        self._driver.part(self._link, self._sock)
+        self.closed = True  # for us: the descriptor is another's now
 
     def _lost(self, error: OSError | None) -> None:
         self.close()
