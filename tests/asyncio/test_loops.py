@@ -14,7 +14,9 @@ import zerohop.asyncio as zmqa
 from tests.asyncio.keeper import Keeper
 from tests.kit.drivers import _loop_factory
 from tests.kit.net import free_port
+from tests.kit.raw import greeting, ready
 from zerohop.asyncio.futures import ReceivedLast
+from zerohop.io import parting
 
 SOON = 8.0  # seconds: what happens at once happens within this on a busy machine
 LOOPS = [name for name in ("asyncio", "uvloop") if name == "asyncio" or pytest.importorskip(name)]
@@ -58,6 +60,67 @@ async def eventually(condition):
 
 
 # -- from one loop to the next
+
+
+def silent():
+    """A TCP server that lets others connect, greets and never reads."""
+    made = plain.create_server(("127.0.0.1", 0))
+    return made, f"tcp://127.0.0.1:{made.getsockname()[1]}"
+
+
+async def greeted(server, dealer):
+    """Wait until the socket has its peer, which is nobody's."""
+    loop = asyncio.get_running_loop()
+    server.setblocking(False)
+    raw, _ = await loop.sock_accept(server)
+    raw.setblocking(False)
+    await loop.sock_sendall(raw, greeting() + ready(b"ROUTER"))
+    await dealer.wait_connected()
+    return raw
+
+
+def test_a_connection_that_parts_when_its_loop_ends_goes_on_in_the_next(loops, context):
+    server, where = silent()
+    raws = []
+
+    async def leave():
+        dealer = context.socket(zmq.DEALER)
+        dealer.connect(where)
+        raws.append(await greeted(server, dealer))
+        await dealer.send(bytes(1_000_000))
+        dealer.close()
+
+    async def come():
+        push = context.socket(zmq.PUSH)
+        push.connect(where)
+        raws[0].close()
+        await eventually(lambda: len(context._io.drivers) == 1)
+        push.close(linger=0)
+
+    with server:
+        loops.run(leave())
+        assert len(context._io.drivers) == 1
+        loops.run(come())
+
+
+@pytest.mark.parametrize("whose", ["socket", "context"])
+def test_who_awaits_the_end_waits_for_a_moment_for_a_peer_that_takes_nothing(
+    loops, whose, monkeypatch
+):
+    monkeypatch.setattr(parting, "_PATIENCE", 0.2)
+    server, where = silent()
+
+    async def leave():
+        async with zmqa.Context() as context:
+            dealer = context.socket(zmq.DEALER)
+            dealer.connect(where)
+            raw = await greeted(server, dealer)
+            await dealer.send(bytes(1_000_000))
+            await (dealer if whose == "socket" else context).aclose()
+            raw.close()
+
+    with server:
+        loops.run(leave())
 
 
 def test_a_socket_goes_on_in_the_next_loop(loops, context):

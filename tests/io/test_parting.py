@@ -1,5 +1,6 @@
 """A TCP connection of those who are answered ends when what they sent has arrived."""
 
+import os
 import socket as plain
 
 import pytest
@@ -117,6 +118,20 @@ def test_where_all_has_arrived_and_no_answer_came_nobody_waits(world, talk):
     dealer._driver.awaited = True
     read_to_the_end(world, peer)  # but it does not hang up
     world.loop.until(lambda: dealer._driver.released, parting._LAST_LOOK * 3)
+
+
+def test_a_peer_that_has_answered_before_may_be_at_the_next_answer(world, talk):
+    dealer, peer = talk()
+    peer.raw.sendall(ANSWERS)
+    world.loop.until(lambda: dealer.stats().incoming.messages)
+    dealer.close(linger=-1)
+    dealer._driver.awaited = True
+    read_to_the_end(world, peer)
+    world.loop.settle(2)
+    world.loop.skip(0.3 * parting._MOMENT)
+    assert not dealer._driver.released
+    world.loop.skip(parting._MOMENT)
+    assert dealer._driver.released
 
 
 def test_where_all_has_arrived_nobody_waits_longer_than_the_peer_goes_on_answering(world, talk):
@@ -256,10 +271,8 @@ def test_a_stranger_is_not_waited_for(world, listening):
     dealer.connect(endpoint_of(listening))
     peer = Peer(world, dealer, listening)
     world.loop.settle(3)
-    peer.raw.sendall(greeting())
+    peer.raw.sendall(greeting())  # unread
     dealer.close(linger=-1)
-    dealer._core.links.end_close()
-    dealer._driver.pump()
     assert dealer._driver.released
     peer.raw.close()
 
@@ -341,6 +354,36 @@ def test_a_signal_handler_that_raises_anywhere_leaves_it_to_be_mended(world, tal
         peer.raw.close()
     world.loop.until(lambda: dealer._driver.released, SHORT)
     assert world.loop.idle
+    assert not dealer._driver._streams
+
+
+def test_what_a_loop_calls_back_too_late_is_nothing(world, talk):
+    dealer, peer = talk()
+    (link,) = dealer._core.links.open_links
+    stream = dealer._driver._streams[link]
+    dealer.close(linger=-1)
+    assert stream.closed
+    assert not stream.write()
+    reader = world.loop.readers[stream._fd]
+    read_to_the_end(world, peer)
+    peer.raw.close()
+    world.loop.until(lambda: dealer._driver.released, SHORT)
+    reader.run()
+
+
+def test_in_a_forked_child_our_copies_are_closed(world, talk):
+    dealer, _ = talk()
+    dealer.close(linger=-1)
+    (fd,) = world.loop.readers
+    assert dealer._driver.watches
+    for handle in world.loop.pending:
+        handle.cancel()
+    world.loop.readers.clear()
+    dealer._driver.abandon()
+    dealer._driver.context.drivers.clear()
+    with pytest.raises(OSError, match="Bad file"):
+        os.fstat(fd)
+    assert not dealer._driver.partings
 
 
 def test_who_waits_to_send_answers_does_not_keep_the_rest_of_the_requests_from_going(world, talk):

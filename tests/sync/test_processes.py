@@ -314,6 +314,8 @@ def test_what_was_asked_arrives_though_the_program_ends_before_the_answers(closi
                 dealer.send_multipart([b"%d" % n, bytes(4000)])
             {closing}
         """)
+        router.poll()
+        time.sleep(0.2)  # the program is at its end
         for n in range(800):
             who, number, _ = router.recv_multipart()
             assert int(number) == n
