@@ -310,13 +310,13 @@ def test_what_was_asked_arrives_though_the_program_ends_before_the_answers(closi
             context = zmq.Context()
             dealer = context.socket(zmq.DEALER)
             dealer.connect("{router.last_endpoint.decode()}")
-            for n in range(800):
+            for n in range(2500):
                 dealer.send_multipart([b"%d" % n, bytes(4000)])
             {closing}
         """)
         router.poll()
         time.sleep(0.2)  # the program is at its end
-        for n in range(800):
+        for n in range(2500):
             who, number, _ = router.recv_multipart()
             assert int(number) == n
             router.send_multipart([who, b"an answer"])

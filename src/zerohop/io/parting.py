@@ -84,6 +84,14 @@ def _may_be_reset(socket_type: SocketType, sock: socket.socket) -> bool:
     return socket_type in _ANSWERED and sock.family in (socket.AF_INET, socket.AF_INET6)
 
 
+def _has_unread(sock: socket.socket) -> bool:
+    """Whether the peer has said what nobody has read: to close is to reset then."""
+    try:
+        return bool(sock.recv(1, socket.MSG_PEEK))
+    except OSError:
+        return False
+
+
 class _Parting:
     """One connection, its direction ended.
 
@@ -113,7 +121,7 @@ class _Parting:
         if heard is not None and now - self.moved >= _TALK:
             return True
         if left == 0:
-            return heard is None or now - heard >= _MOMENT
+            return now - heard >= _MOMENT if heard is not None else not _has_unread(self.sock)
         return now - max(self.moved, heard or self.moved) >= _PATIENCE
 
 
@@ -139,10 +147,7 @@ class Partings:
             return False
         if unacknowledged(sock) != 0:
             return True
-        try:
-            return bool(sock.recv(1, socket.MSG_PEEK))  # closing would be a reset
-        except OSError:
-            return False
+        return _has_unread(sock)
 
     def __contains__(self, link: object) -> bool:
         return link in self._partings
