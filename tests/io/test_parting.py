@@ -114,10 +114,13 @@ def test_where_somebody_waits_for_the_end_it_is_a_second(world, talk):
 
 def test_a_peer_that_takes_a_little_now_and_then_is_waited_for(world, talk):
     dealer, peer = talk()
+    peer.raw.setsockopt(plain.SOL_SOCKET, plain.SO_RCVBUF, 32_000)
+    for _ in range(4):
+        dealer.send(BODY)
     dealer.close(linger=-1)
     dealer._driver.awaited = True
     got = 0
-    while got < sent():
+    while got < 4 * sent():
         world.loop.settle()
         world.loop.skip(0.8 * parting._PATIENCE)
         assert not dealer._driver.released

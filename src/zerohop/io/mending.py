@@ -66,8 +66,6 @@ def _mend_connections(driver: SocketDriver) -> None:
     """Every link has an open stream, every dialer a link or an attempt or a time for it."""
     links, now = driver.core.links, driver.now()
     parting: Container[Link] = driver.partings or ()
-    for link in [each for each in driver._streams if each in parting]:
-        driver.stream_closed(link)
     for link, stream in list(driver._streams.items()):
         if stream.closed or link not in links.open_links:
             stream.close()
