@@ -65,6 +65,8 @@ def mend(driver: SocketDriver) -> None:
 def _mend_connections(driver: SocketDriver) -> None:
     """Every link has an open stream, every dialer a link or an attempt or a time for it."""
     links, now = driver.core.links, driver.now()
+    if driver.partings is not None:
+        driver.partings.mend()
     parting: Container[Link] = driver.partings or ()
     for link, stream in list(driver._streams.items()):
         if stream.closed or link not in links.open_links:
@@ -77,8 +79,6 @@ def _mend_connections(driver: SocketDriver) -> None:
     for link in list(links.open_links):
         if link not in driver._streams and link not in parting:
             links.lost(link, OSError(errno.EINTR, "a signal handler raised"), now)
-    if driver.partings is not None:
-        driver.partings.mend()
     for listener, acceptor in list(driver._acceptors.items()):
         if driver.core.closed or acceptor.closed or listener not in links.listeners:
             driver.stop_listening(listener, acceptor)

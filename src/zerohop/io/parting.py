@@ -9,7 +9,7 @@ as soon as the first is answered, whatever its LINGER.
 
 Here our direction is ended, what comes is thrown away, and the connection closed when the peer says
 no more, most often because it has read to the end and closes. That costs nothing but a descriptor,
-so a peer that takes nothing is given half a minute, within LINGER. Where somebody waits, in
+so a peer that takes nothing is given ten seconds, within LINGER. Where somebody waits, in
 ``term()`` or at the exit, it is a second; and for one that has everything, and only has not hung
 up, no longer than it goes on answering, in ``_TALK`` at most.
 
@@ -49,7 +49,7 @@ _ANSWERED = frozenset({
 })  # fmt: skip
 _FIRST_LOOK = 2e-3  # seconds: the system tells nobody when all is acknowledged
 _LAST_LOOK = 50e-3
-_LONG = 30.0  # seconds without progress while nobody waits
+_LONG = 10.0  # seconds without progress while nobody waits: each costs a descriptor
 _PATIENCE = 1.0  # seconds without progress, and without a word, while somebody does
 _MOMENT = 0.1  # seconds without a word of a peer that has everything, and has spoken
 _TALK = 2.0  # seconds without progress of a peer that speaks
@@ -188,8 +188,10 @@ class Partings:
 
     def mend(self) -> None:
         """Watch anew, whatever is watched: see ``io.mending``."""
-        for link in [each for each in self._partings if each.lost]:
-            self._partings.pop(link).sock.close()
+        for link, parting in list(self._partings.items()):
+            if link.lost or parting.sock.fileno() < 0:  # its end was begun
+                del self._partings[link]
+                parting.sock.close()
         self.detach(self._driver.loop)
         self.start()
 
