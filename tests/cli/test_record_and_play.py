@@ -65,7 +65,8 @@ def test_the_ranks_of_a_worker_are_recorded_together_until_a_signal_ends_it(path
         publishing(second),
         running("kv", "record", str(path), first.endpoint, second.endpoint) as process,
     ):
-        wait_until(lambda: path.exists() and ranks_in(path) == {0, 1})
+        wait_until(lambda: path.exists() and path.stat().st_size)  # it begins with nothing in it
+        wait_until(lambda: ranks_in(path) == {0, 1})
         process.send_signal(number)
         _, told = process.communicate(timeout=SECONDS)
     recording = BatchRecording(path)
