@@ -225,6 +225,8 @@ def test_a_handler_that_interrupts_what_it_would_wait_for_is_told(ipc_directory)
         until(lambda: client.call("open") == 0)
 
 
+# One that comes in a weak reference's callback goes nowhere: Python says so, and goes on.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_signals_at_any_moment_mix_nothing_up(ipc_directory):
     """What they break ends with its engine, which joins anew; what is not broken is whole."""
 
