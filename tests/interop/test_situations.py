@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.kit.traffic import fill, introduce, receive_numbers
+from tests.kit.traffic import fill, introduce, leave_while_answered, receive_numbers
 
 pytestmark = [pytest.mark.interop, pytest.mark.over("tcp", "ipc")]
 
@@ -343,12 +343,4 @@ async def test_a_stream_of_one_library_talks_to_a_stream_of_the_other(net, zmq, 
 
 async def test_a_client_that_leaves_takes_no_request_back(net, zmq, theirs):
     router, dealer, endpoint = theirs.socket(zmq.ROUTER), net.socket(zmq.DEALER), theirs.endpoint()
-    router.bind(endpoint)
-    dealer.connect(endpoint)
-    for n in range(800):
-        await dealer.send_multipart([b"%d" % n, bytes(4000)])
-    dealer.close()
-    for n in range(800):
-        who, number, _ = await router.recv_multipart()
-        assert int(number) == n
-        await router.send_multipart([who, b"an answer"])
+    await leave_while_answered(router, dealer, endpoint)

@@ -55,3 +55,16 @@ async def introduce(net: Any, publisher: Any, *subscribers: Any, topic: bytes = 
     for subscriber in subscribers:
         while await subscriber.recv_multipart() != [topic, b"introduced"]:
             pass
+
+
+async def leave_while_answered(router: Any, dealer: Any, endpoint: str) -> None:
+    """Send requests and close; assert that each arrives, though each is answered."""
+    router.bind(endpoint)
+    dealer.connect(endpoint)
+    for n in range(800):
+        await dealer.send_multipart([b"%d" % n, bytes(4000)])
+    dealer.close()
+    for n in range(800):
+        who, number, _ = await router.recv_multipart()
+        assert int(number) == n
+        await router.send_multipart([who, b"an answer"])
